@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+// Token embedding and language-model head, tied or not. A lookup is a contraction over the vocabulary with its own
+// kernel; a tied head reads the embedding's parameter by its name. The head computes logits for the positions that a
+// run asks for (the last of each sequence, or all) and offers the best token of each as the output `choice`.
+#pragma once
+#include <dovetail/layer/ops.hpp>
+
+namespace dovetail {
+
+struct EmbeddingConfig {
+  i64 vocab_size = 0, embed_size = 0;
+  Name name{"embedding.weight"};  ///< absolute: a tied head finds it
+};
+
+/// ids[batch,sequence] -> [batch,sequence,embed]; parameter `name`[vocab,embed].
+constexpr Value token_embedding(Builder& b, Value ids, EmbeddingConfig const& c) {
+  Dims const table = dims(extent<vocab>(c.vocab_size), extent<embed>(c.embed_size));
+  Dims const kept = b.dims(ids);
+  return b.apply(Call(lookup)
+                     .reads(ids)
+                     .holds(b.shared_parameter(table, c.name.chars))
+                     .contracts<vocab>()
+                     .maps(kept)
+                     .maps<embed>()
+                     .yields(with(kept, dims(extent<embed>(c.embed_size)))));
+}
+
+struct LmHeadConfig {
+  i64 vocab_size = 0, embed_size = 0;
+  bool bias = false;
+  Name name{"head.weight"};  ///< absolute: "embedding.weight" ties it
+};
+
+/// x[batch,sequence,embed] -> logits[batch,rows,vocab]; output `choice`[batch,rows].
+constexpr Value lm_head(Builder& b, Value x, LmHeadConfig const& c) {
+  Dims const in = dims(extent<embed>(c.embed_size)), out = dims(extent<vocab>(c.vocab_size));
+  Dims asked;
+  for (auto const& e : b.dims(x)) asked.push(e.dim == dim_of<sequence> ? extent<rows>(Symbol::rows) : e);
+  Dims const kept = without(b.dims(x), dims(extent<sequence>(Symbol::tokens)));
+  Value const last = b.apply(Call(take_rows).reads(x).contracts<sequence>().maps(kept).maps<rows>().yields(asked));
+  Value logits = ops::matmul(b, last, b.shared_parameter(with(out, in), c.name.chars), in, out);
+  if (c.bias) logits = ops::add_parameter(b, logits, b.shared_parameter(out, "head.bias"));
+  Dims const best = without(b.dims(logits), out);
+  b.output("choice", b.apply(Call(choose).reads(logits).contracts<vocab>().maps(best).yields(best, Storage::choice)));
+  return logits;
+}
+
+template <EmbeddingConfig C>
+struct TokenEmbedding {
+  static constexpr Value apply(Builder& b, Value x) { return token_embedding(b, x, C); }
+};
+template <LmHeadConfig C>
+struct LmHead {
+  static constexpr Value apply(Builder& b, Value x) { return lm_head(b, x, C); }
+};
+
+}  // namespace dovetail

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Text in constant expressions: `Text` is a literal given as a template argument (names of dims and axes), `Name` a
+// short bounded string that plans and configurations carry (role paths such as layers.*.mlp.gate.weight).
+#pragma once
+#include <cstddef>
+#include <dovetail/meta/vector.hpp>
+
+namespace dovetail {
+
+/// A string literal as a template argument.
+template <std::size_t N>
+struct Text {
+  char chars[N]{};
+  constexpr Text(char const (&text)[N]) {
+    for (std::size_t i = 0; i < N; ++i) chars[i] = text[i];
+  }
+};
+
+constexpr bool same_text(char const* a, char const* b) {
+  while (*a && *a == *b) ++a, ++b;
+  return *a == *b;
+}
+
+/// Bounded zero-terminated string of at most 79 characters. An aggregate, written `Name{"mlp"}`, so that it may be part
+/// of a template argument on every compiler.
+struct Name {
+  char chars[80]{};
+
+  constexpr i32 size() const {
+    i32 n = 0;
+    while (chars[n]) ++n;
+    return n;
+  }
+  constexpr bool empty() const { return !chars[0]; }
+  constexpr Name& append(char const* text) {
+    i32 n = size();
+    for (; *text; ++text) {
+      if (n + 1 >= static_cast<i32>(sizeof chars))
+        capacity_exceeded("dovetail: a name is too long; give its layers shorter roles or raise the size of Name::chars");
+      chars[n++] = *text;
+    }
+    return *this;
+  }
+  friend constexpr bool operator==(Name const& a, Name const& b) { return same_text(a.chars, b.chars); }
+};
+
+constexpr Name name(char const* text) { return Name{}.append(text); }
+
+/// a.b, or the one that is not empty.
+constexpr Name join(Name a, char const* b) {
+  if (!a.empty() && *b) a.append(".");
+  return a.append(b);
+}
+
+/// 64-bit FNV-1a over characters and numbers: the hash of a plan, the same on every compiler and machine.
+struct Hash {
+  std::uint64_t state = 14695981039346656037ull;
+  constexpr void add(char c) { state = (state ^ static_cast<unsigned char>(c)) * 1099511628211ull; }
+  constexpr void add(char const* text) {
+    for (; *text; ++text) add(*text);
+    add('\0');
+  }
+  constexpr void add(i64 n) {
+    auto bits = static_cast<std::uint64_t>(n);
+    for (int i = 0; i < 8; ++i, bits >>= 8) add(static_cast<char>(bits & 0xff));
+  }
+};
+
+}  // namespace dovetail

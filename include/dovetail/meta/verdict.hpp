@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: MIT
+// The verdict on a layout: the first rule it breaks, with the user's own names and numbers. It travels in the plan as
+// plain constexpr data; plan/refuse.hpp turns it into one compile error, layout/ into one exception with one sentence.
+#pragma once
+#include <dovetail/meta/named.hpp>
+
+namespace dovetail {
+
+enum class Rule : std::uint8_t {
+  ok,
+  placement_split,      ///< more ranks than units, or a share that gives a rank no unit
+  placement_ambiguous,  ///< a policy maps two dims of one parameter to one axis
+  op_undeclared,        ///< a dim arrives split at an op that does not say what it does with it
+  op_roles,             ///< an op's roles contradict its operands or result
+  op_extents,           ///< one dim with two extents in one op
+  mesh_branches,        ///< two siblings bring in different axes
+  mesh_order,           ///< two paths nest the same axes in another order
+  policy_twice,         ///< the same axis with the same dims, nested
+  pipeline_nested,      ///< a pipeline inside a pipeline, or inside a repeated layer
+  pipeline_units,       ///< more stages than layers, or a stated cut that does not add up
+  parameter_name,       ///< two parameters with one name
+};
+inline constexpr int rule_count = 12;
+
+struct Verdict {
+  Rule rule = Rule::ok;
+  LayerInfo const* layer = nullptr;  ///< innermost layer of the user's types
+  Name path{};                       ///< role path, the name of the layer at run time
+  DimInfo const* dim = nullptr;
+  DimInfo const* other_dim = nullptr;
+  AxisInfo const* axis = nullptr;
+  AxisInfo const* other_axis = nullptr;
+  char const* op = "";
+  i64 extent = 0;  ///< of the dim; layers for pipeline rules
+  i64 units = 0;   ///< what the extent has to deal out
+  i64 ranks = 0;   ///< what asked for it
+  constexpr bool ok() const { return rule == Rule::ok; }
+};
+
+/// Id of the rule as errors and documentation pages spell it.
+constexpr char const* id_of(Rule r) {
+  constexpr char const* ids[] = {"ok",       "placement/split", "placement/ambiguous", "op/undeclared",
+                                 "op/roles", "op/extents",      "mesh/branches",       "mesh/order",
+                                 "policy/twice", "pipeline/nested", "pipeline/units",  "parameter/name"};
+  return ids[static_cast<int>(r)];
+}
+
+}  // namespace dovetail

@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: MIT
+// The one rule of placement: for one call and one mesh axis, what every operand must be, what every parameter is and
+// what comes out. The planner asks it and inserts redistributions; the typed level asks it and refuses. It knows no
+// built-in op or layer. docs/design/0002-decide.md tells the rules in words.
+#pragma once
+#include <dovetail/meta/verdict.hpp>
+#include <dovetail/plan/op.hpp>
+
+namespace dovetail {
+
+inline constexpr int max_mapped = 8;  ///< dims that one policy maps
+using MappedDims = Vec<DimInfo const*, max_mapped>;
+
+/// An operand or a parameter as seen from one axis.
+struct Arrival {
+  Dims const* dims = nullptr;
+  Place at{};
+  bool placed = true;  ///< false: a parameter at its first use, still free
+};
+
+struct Decision {
+  Rule rule = Rule::ok;
+  DimInfo const* dim = nullptr;        ///< what this axis splits the call by
+  DimInfo const* other_dim = nullptr;  ///< the second candidate, where ambiguous
+  Place operand[max_operands]{};
+  Place parameter[max_parameters]{};
+  Place result[max_results]{};
+};
+
+constexpr bool has(Dims const& dims, DimInfo const* leading) { return find(dims, leading) != nullptr; }
+/// True where `dims` has a sharing follower of `leading`, not the dim itself.
+constexpr bool has_follower(Dims const& dims, DimInfo const* leading) {
+  for (auto const& e : dims)
+    if (e.dim->shares(leading)) return true;
+  return false;
+}
+
+namespace deciding {
+
+/// Does the call, or a parameter that already stands, need `dim` whole?
+constexpr bool is_whole(Call const& call, Vec<Arrival, max_parameters> const& parameters, DimInfo const* dim) {
+  for (auto const& r : call.roles)
+    if (r.role == Role::whole && r.dim->follows_or_is(dim)) return true;
+  for (auto const& p : parameters)
+    if (p.placed && has(*p.dims, dim) && !(p.at.cut() && p.at.dim == dim)) return true;
+  return false;
+}
+
+/// Rule 1 and 2: the dim to split by, from parameters first, else from the first operand that arrives split.
+constexpr void choose_dim(Decision& d, Call const& call, Vec<Arrival, max_operands> const& operands,
+                          Vec<Arrival, max_parameters> const& parameters, MappedDims const& mapped) {
+  auto const candidate = [&](DimInfo const* dim) {
+    if (d.dim && d.dim != dim) d.rule = Rule::placement_ambiguous, d.other_dim = dim;
+    else d.dim = dim;
+  };
+  for (auto const& p : parameters) {
+    if (p.placed) {
+      if (p.at.cut()) candidate(p.at.dim);
+      continue;
+    }
+    for (auto const* dim : mapped)
+      if (has(*p.dims, dim) && !is_whole(call, parameters, dim)) candidate(dim);
+  }
+  for (auto const& o : operands)
+    if (!d.dim && o.at.cut() && !is_whole(call, parameters, o.at.dim)) d.dim = o.at.dim;
+}
+
+/// Rule 3: what stays Partial because the op lets sums through.
+constexpr bool stays_partial(Decision& d, Call const& call, Vec<Arrival, max_operands> const& operands,
+                             Vec<Arrival, max_parameters> const& parameters) {
+  Op const& op = *call.op;
+  if (d.dim || operands.empty()) return false;
+  bool stay = op.additive && operands[0].at.kind == Kind::partial_sum;
+  for (auto const& o : operands) stay = stay && o.at == operands[0].at;
+  for (auto const& p : parameters) stay = stay && (!p.placed || p.at == operands[0].at);
+  if (stay) {
+    for (i32 i = 0; i < operands.size(); ++i) d.operand[i] = operands[0].at;
+    for (i32 i = 0; i < parameters.size(); ++i) d.parameter[i] = operands[0].at;
+    for (i32 i = 0; i < call.results.size(); ++i) d.result[i] = operands[0].at;
+    return true;
+  }
+  if (op.lazy < 0 || operands[op.lazy].at.kind != Kind::partial_sum) return false;
+  for (i32 i = 0; i < operands.size(); ++i)
+    if (i != op.lazy && !operands[i].at.whole()) return false;
+  for (i32 i = 0; i < parameters.size(); ++i)
+    if (parameters[i].placed && !parameters[i].at.whole()) return false;
+  d.operand[op.lazy] = d.result[0] = operands[op.lazy].at;
+  return true;
+}
+
+}  // namespace deciding
+
+/// Decides one axis. @param mapped the dims that the innermost policy on this axis maps.
+/// @post every operand's place is one that a redistribution can make of what arrived; Whole where nothing is said.
+constexpr Decision decide(Call const& call, Vec<Arrival, max_operands> const& operands,
+                          Vec<Arrival, max_parameters> const& parameters, MappedDims const& mapped) {
+  Decision d;
+  Op const& op = *call.op;
+  for (auto const& o : operands)
+    if (o.at.cut() && find(*o.dims, o.at.dim) && call.role_of(find(*o.dims, o.at.dim)->dim) == Role::undeclared) {
+      d.rule = Rule::op_undeclared, d.dim = find(*o.dims, o.at.dim)->dim;
+      return d;
+    }
+  deciding::choose_dim(d, call, operands, parameters, mapped);
+  if (d.rule != Rule::ok || deciding::stays_partial(d, call, operands, parameters)) return d;
+  for (i32 i = 0; i < parameters.size(); ++i)
+    if (parameters[i].placed && !parameters[i].at.partial()) d.parameter[i] = parameters[i].at;
+  if (!d.dim) return d;
+
+  // Rule 4 and 5: operands that have the dim are split by it; followers that meet no leader are consumed as Shared.
+  bool arrives_shared = false;
+  for (auto const& o : operands) arrives_shared = arrives_shared || o.at == shared_on(d.dim);
+  bool survives[max_results]{}, shared_result[max_results]{};
+  bool any_survives = false, consumed = false;
+  for (i32 i = 0; i < call.results.size(); ++i) {
+    survives[i] = has(call.results[i].dims, d.dim);
+    any_survives = any_survives || survives[i];
+    shared_result[i] = op.folds && survives[i] && has_follower(call.results[i].dims, d.dim);
+  }
+  for (i32 i = 0; i < operands.size(); ++i) {
+    if (!has(*operands[i].dims, d.dim)) continue;
+    d.operand[i] = split_on(d.dim);
+    if (!has_follower(*operands[i].dims, d.dim)) continue;
+    bool meets_leader = false;  // beside its leader an op reads exactly what the rank holds
+    for (i32 k = 0; k < operands.size(); ++k)
+      meets_leader = meets_leader ||
+                     (k != i && has(*operands[k].dims, d.dim) && !has_follower(*operands[k].dims, d.dim));
+    if (!any_survives && (op.linear < 0 || op.linear == i)) {
+      if (!consumed) d.operand[i] = shared_on(d.dim);
+      consumed = true;  // one Shared operand counts every element once; a second would count sums of sums
+    } else if (arrives_shared && !meets_leader && (op.additive || op.linear == i)) {
+      d.operand[i] = shared_on(d.dim);
+      for (i32 k = 0; k < call.results.size(); ++k) shared_result[k] = survives[k];
+    }
+  }
+  for (i32 i = 0; i < parameters.size(); ++i)
+    if (!parameters[i].placed && has(*parameters[i].dims, d.dim)) d.parameter[i] = split_on(d.dim);
+  for (i32 i = 0; i < call.results.size(); ++i)
+    d.result[i] = survives[i]   ? Place{shared_result[i] ? Kind::shared : Kind::split, d.dim}
+                  : op.maximum ? partial_max
+                               : partial_sum;
+  return d;
+}
+
+}  // namespace dovetail

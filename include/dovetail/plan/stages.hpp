@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+// Stages of the builder: dealing numbered layers to stages, the transfer of a value to the stage that reads it, and
+// the mesh read off the nesting of policies with its two rules (one path holds all axes; all paths agree in order).
+#pragma once
+#include <dovetail/plan/builder.hpp>
+
+namespace dovetail {
+
+/// Opens a new stage; its mesh is what the policies in force bring, or what an earlier run found.
+constexpr void Builder::next_stage() {
+  if (in_loop()) return fail(Verdict{.rule = Rule::pipeline_nested});
+  Stage s;
+  stage_ = plan.stages.size();
+  s.mesh = stage_ < preset_meshes_.size() ? preset_meshes_[stage_] : active_axes();
+  plan.stages.push(s);
+}
+
+/// Starts a pipeline around `x`: `cut` says how many numbered layers each stage runs, and under which policies.
+constexpr void Builder::open_pipeline(AxisInfo const* axis, Cut const& cut, Value x) {
+  if (cut_.open || in_loop() || plan.stages.size() > 1) return fail(Verdict{.rule = Rule::pipeline_nested, .axis = axis});
+  cut_ = cut;
+  cut_.first_stage = stage_, cut_.outer_policies = policies_.size(), cut_.open = true;
+  plan.above = active_axes().size();
+  if (cut_.policies.empty()) return;
+  for (auto const& p : cut_.policies[0]) enter(p);
+  admit(x, cut_.outer_policies);
+}
+
+/// Ends the last stage's own policies. @pre every layer was dealt; else pipeline/units.
+constexpr void Builder::close_pipeline() {
+  if (!cut_.open) return;
+  i32 left = 0;
+  for (i32 n : cut_.layers) left += n;
+  if (left || (!cut_.layers.empty() && stage_ - cut_.first_stage + 1 < cut_.layers.size()))
+    fail(Verdict{.rule = Rule::pipeline_units, .extent = left, .ranks = cut_.layers.size()});
+  policies_.cut(cut_.outer_policies);
+  cut_.open = false;
+}
+
+/// How many of the `wanted` numbered layers that come next the current stage runs; `x` goes on to the next stage when
+/// this one is full.
+constexpr i32 Builder::take_layers(Value x, i32 wanted) {
+  if (!cut_.open || cut_.layers.empty() || in_loop()) return wanted;
+  i32 at = stage_ - cut_.first_stage;
+  for (; !cut_.layers[at] && at + 1 < cut_.layers.size(); ++at) advance_stage(x);
+  i32 const taken = cut_.layers[at] < wanted ? cut_.layers[at] : wanted;
+  if (!taken) {
+    fail(Verdict{.rule = Rule::pipeline_units, .extent = wanted, .ranks = cut_.layers.size()});
+    return wanted;
+  }
+  cut_.layers[at] -= taken;
+  return taken;
+}
+
+/// After the last numbered layer: stages that run none still pass `x` on, so that what follows is on the last stage.
+constexpr void Builder::end_layers(Value x) {
+  if (!cut_.open || in_loop()) return;
+  for (i32 n : cut_.layers)
+    if (n) return;
+  while (stage_ - cut_.first_stage + 1 < cut_.layers.size()) advance_stage(x);
+}
+
+/// True once, for the outermost sequence of a pipeline in which nothing repeats: it deals its children.
+constexpr bool Builder::claim_children() {
+  bool const mine = cut_.open && cut_.deals_children && !in_loop();
+  cut_.deals_children = cut_.deals_children && !mine;
+  return mine;
+}
+
+constexpr void Builder::advance_stage(Value x) {
+  if (!cut_.policies.empty()) policies_.cut(cut_.outer_policies);
+  i32 const next = stage_ - cut_.first_stage + 1;
+  next_stage();
+  if (cut_.policies.empty()) return;
+  for (auto const& p : cut_.policies[next]) enter(p);
+  admit(x, cut_.outer_policies);
+}
+
+/// Splits `x` by the dims that the policies from `from_policy` on map.
+constexpr void Builder::admit(Value x, i32 from_policy) {
+  fetch(x.id);
+  for (i32 i = from_policy; i < policies_.size(); ++i)
+    for (auto const* dim : policies_[i].dims)
+      if (has(dims(x), dim)) move(x.id, axis_index(policies_[i].axis), split_on(dim));
+}
+
+/// Makes a value of another stage readable here: settles it there, keeps its split on axes that both stages have,
+/// and sends it. A model input is asked for where it is read.
+constexpr void Builder::fetch(i32 handle) {
+  if (tensor(handle).stage == stage_) return;
+  i32 const origin = tensor(handle).origin;
+  for (i32 i = plan.values.size() - 1; i >= origin; --i)
+    if (plan.values[i].origin == origin && visible(plan.values[i])) {
+      current_[handle] = i;
+      return;
+    }
+  i32 const here = stage_, loop = loop_;
+  Tensor arrived = tensor(handle);
+  if (arrived.value_class == ValueClass::input) {
+    loop_ = -1;
+    arrived.places = Places{};
+    current_[handle] = add_version(arrived, origin);
+    loop_ = loop;
+    return;
+  }
+  Mesh const& to = plan.stages[here].mesh;
+  stage_ = tensor(handle).stage, loop_ = tensor(handle).loop;
+  i32 kept[max_axes];  // by sending axis: the receiving stage's index of it
+  i32 last = -1;
+  for (i32 a = 0; a < mesh().size(); ++a) {
+    kept[a] = -1;
+    for (i32 k = last + 1; k < to.size(); ++k)
+      if (to[k] == mesh()[a]) last = kept[a] = k;
+    if (kept[a] < 0 || tensor(handle).places[a].partial()) move(handle, a, whole_place);
+  }
+  arrived = tensor(handle);
+  Places const sent_places = arrived.places;
+  arrived.places = Places{};
+  arrived.value_class = ValueClass::temporary;
+  for (i32 a = 0; a < mesh().size(); ++a)
+    if (kept[a] >= 0) arrived.places[kept[a]] = sent_places[a];
+  i32 const sent = current_[handle], from_stage = stage_;
+  stage_ = here, loop_ = -1;
+  i32 const received = add_version(arrived, origin);
+  Step s;
+  s.kind = StepKind::send;
+  s.operands.push({sent, false});
+  s.results.push(received);
+  plan.edges.push({plan.steps.size(), from_stage, here, sent, received});
+  emit(s);
+  loop_ = loop;
+  current_[handle] = received;
+}
+
+namespace mesh_rules {
+
+constexpr bool holds(Mesh const& mesh, AxisInfo const* axis) {
+  for (auto const* a : mesh)
+    if (a == axis) return true;
+  return false;
+}
+/// First axis of `path` that breaks the order of `all`, or nullptr where path is a subsequence.
+constexpr AxisInfo const* out_of_order(Mesh const& path, Mesh const& all) {
+  i32 at = 0;
+  for (auto const* axis : path) {
+    while (at < all.size() && all[at] != axis) ++at;
+    if (at == all.size()) return axis;
+    ++at;
+  }
+  return nullptr;
+}
+
+}  // namespace mesh_rules
+
+/// Ends the plan: settles the result, checks the mesh of every stage, numbers ranks.
+/// @return false where a stage's axes stand in another order than its longest path: run again with preset(meshes()).
+constexpr bool Builder::finish(Value result) {
+  settle(result);
+  plan.result = current_[result.id];
+  bool settled_meshes = true;
+  i64 base = 0;
+  List<Mesh> found;
+  for (i32 s = 0; s < plan.stages.size(); ++s) {
+    Mesh longest;
+    for (auto const& p : paths_)
+      if (p.stage == s && p.axes.size() > longest.size()) longest = p.axes;
+    if (longest.empty()) longest = plan.stages[s].mesh;
+    for (auto const& p : paths_) {
+      if (p.stage != s) continue;
+      for (auto const* axis : p.axes)
+        if (!mesh_rules::holds(longest, axis))
+          fail(Verdict{.rule = Rule::mesh_branches, .layer = p.layer, .path = p.path, .axis = axis,
+                .other_axis = longest.back(), .ranks = axis->size});
+      if (auto const* axis = mesh_rules::out_of_order(p.axes, longest))
+        fail(Verdict{.rule = Rule::mesh_order, .layer = p.layer, .path = p.path, .axis = axis, .other_axis = p.axes[0]});
+    }
+    found.push(longest);
+    settled_meshes = settled_meshes && longest == plan.stages[s].mesh;
+    Stage& stage = plan.stages[s];
+    stage.ranks = 1, stage.base = base;
+    for (i32 a = plan.above; a < stage.mesh.size(); ++a) stage.ranks *= stage.mesh[a]->size;
+    base += stage.ranks;
+  }
+  preset_meshes_ = found;
+  for (auto& i : plan.values)
+    if (i.value_class == ValueClass::input && i.step < 0) {
+      i32 const id = static_cast<i32>(&i - plan.values.begin());
+      for (auto const& s : plan.steps) {
+        bool read = false;
+        for (auto const& o : s.operands) read = read || (o.value == id && !o.witness);
+        if (!read) continue;
+        plan.inputs.push(id);
+        break;
+      }
+    }
+  return settled_meshes || !plan.verdict.ok();
+}
+
+}  // namespace dovetail

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+// Policies that multiply ranks: each maps named dims onto one axis around a layer. `Mapped` carries them all, the
+// named ones differ in the dims they map. The innermost policy on an axis replaces the outer ones there; no dims
+// switches the axis off.
+#pragma once
+#include <dovetail/layer/compose.hpp>
+
+namespace dovetail {
+
+template <class A, Layer L, class... D>
+struct Mapped {
+  static constexpr i32 depth = depth_of<L>(), children = children_of<L>();
+  static constexpr Value apply(Builder& b, Value x) {
+    MappedDims mapped;
+    (mapped.push(dim_of<D>), ...);
+    return b.under({axis_of<A>, mapped}, x, &apply_layer<L>);
+  }
+};
+
+/// Heads (KV heads follow), ffn and vocabulary: column and row splits, the all-reduces of Megatron (Shoeybi et al.,
+/// 2019), vocabulary-parallel embedding and logits.
+template <class A, Layer L>
+struct TensorSharded : Mapped<A, L, heads, ffn, vocab> {};
+
+/// Batch: replicas that serve other sequences; in training the ranks of a gradient reduction.
+template <class A, Layer L>
+struct Replicated : Mapped<A, L, batch> {};
+
+/// Sequence: around what works on each token by itself, it turns all-reduces into reduce-scatters and all-gathers
+/// (Korthikanti et al., 2022).
+template <class A, Layer L>
+struct SequenceSharded : Mapped<A, L, sequence> {};
+
+}  // namespace dovetail

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: MIT
+// Dims are names. A dim says who it follows and whether every rank of an axis must hold a unit of it; its extent and
+// its unit belong to the tensor. A user adds a dim with one line: `struct patches : dovetail::Dim<"patches"> {};`.
+#pragma once
+#include <dovetail/meta/named.hpp>
+
+namespace dovetail {
+
+/// Option of Dim: ranks without a unit are legal, and neutral in every op.
+inline constexpr int may_be_empty = 1;
+
+/// Base of a dim that follows nothing.
+template <Text Label, int Options = 0>
+struct Dim {
+  static constexpr auto label = Label;
+  static constexpr DimInfo describe_dim() { return {Label.chars, nullptr, nullptr, Follows::nothing, Options != 0}; }
+};
+
+/// Base of a dim whose ranks hold the image of the leader's range: KV heads of query heads.
+template <Text Label, class Leader>
+struct SharingFollower {
+  static constexpr auto label = Label;
+  static constexpr DimInfo describe_dim() { return {Label.chars, &named<Leader>::dim, nullptr, Follows::shares, false}; }
+};
+
+/// Base of a dim that is partitioned as its two leaders are, with an extent known from data: slots of routed tokens.
+template <Text Label, class First, class Second>
+struct PartitionFollower {
+  static constexpr auto label = Label;
+  static constexpr DimInfo describe_dim() {
+    return {Label.chars, &named<First>::dim, &named<Second>::dim, Follows::partition, true};
+  }
+};
+
+// The dims of language models. Users' own are no different.
+struct batch : Dim<"batch", may_be_empty> {};
+struct sequence : Dim<"sequence", may_be_empty> {};  ///< new tokens
+struct keys : Dim<"keys", may_be_empty> {};          ///< past and new tokens: a guise of sequence
+struct rows : Dim<"rows", may_be_empty> {};          ///< positions that get logits: a guise of sequence
+struct embed : Dim<"embed"> {};
+struct heads : Dim<"heads"> {};
+struct kv_heads : SharingFollower<"kv_heads", heads> {};
+struct head_dim : Dim<"head_dim"> {};
+struct ffn : Dim<"ffn"> {};
+struct vocab : Dim<"vocab", may_be_empty> {};
+struct experts : Dim<"experts"> {};
+struct slots : PartitionFollower<"slots", batch, sequence> {};
+
+}  // namespace dovetail
