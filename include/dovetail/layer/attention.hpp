@@ -50,12 +50,11 @@ constexpr Value rotate(Builder& b, Value x, RotaryConfig const& c) {
 constexpr Value append(Builder& b, Value x, char const* role) {
   Dims cached;
   for (auto const& e : b.dims(x)) cached.push(e.dim == dim_of<sequence> ? extent<keys>(Symbol::context) : e);
-  Dims const kept = without(b.dims(x), dims(extent<sequence>(Symbol::tokens)));
   return b.apply(Call(dovetail::append)
                      .reads(x)
                      .keeps(b.state(cached, role))
                      .needs_whole<sequence>()
-                     .maps(kept)
+                     .maps_rest()
                      .yields(cached, Storage::cache));
 }
 

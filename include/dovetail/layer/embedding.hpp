@@ -20,8 +20,7 @@ constexpr Value token_embedding(Builder& b, Value ids, EmbeddingConfig const& c)
                      .reads(ids)
                      .holds(b.shared_parameter(table, c.name.chars))
                      .contracts<vocab>()
-                     .maps(kept)
-                     .maps<embed>()
+                     .maps_rest()
                      .yields(with(kept, dims(extent<embed>(c.embed_size)))));
 }
 
@@ -36,12 +35,11 @@ constexpr Value lm_head(Builder& b, Value x, LmHeadConfig const& c) {
   Dims const in = dims(extent<embed>(c.embed_size)), out = dims(extent<vocab>(c.vocab_size));
   Dims asked;
   for (auto const& e : b.dims(x)) asked.push(e.dim == dim_of<sequence> ? extent<rows>(Symbol::rows) : e);
-  Dims const kept = without(b.dims(x), dims(extent<sequence>(Symbol::tokens)));
-  Value const last = b.apply(Call(take_rows).reads(x).contracts<sequence>().maps(kept).maps<rows>().yields(asked));
+  Value const last = b.apply(Call(take_rows).reads(x).contracts<sequence>().maps_rest().yields(asked));
   Value logits = ops::matmul(b, last, b.shared_parameter(with(out, in), c.name.chars), in, out);
   if (c.bias) logits = ops::add_parameter(b, logits, b.shared_parameter(out, "head.bias"));
   Dims const best = without(b.dims(logits), out);
-  b.output("choice", b.apply(Call(choose).reads(logits).contracts<vocab>().maps(best).yields(best, Storage::choice)));
+  b.output("choice", b.apply(Call(choose).reads(logits).contracts<vocab>().maps_rest().yields(best, Storage::choice)));
   return logits;
 }
 

@@ -52,6 +52,29 @@ constexpr Name join(Name a, char const* b) {
   return a.append(b);
 }
 
+/// A role path while it grows: it knows its length, and its hash tells two apart without a look at their characters.
+struct Path {
+  Name name{};
+  i32 length = 0;
+  std::uint64_t hash = 14695981039346656037ull;
+
+  constexpr Path& append(char c) {
+    if (length + 1 >= static_cast<i32>(sizeof name.chars))
+      capacity_exceeded("dovetail: a name is too long; give its layers shorter roles or raise the size of Name::chars");
+    name.chars[length++] = c;
+    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
+    return *this;
+  }
+  /// This path, then a dot, then `role`; no dot where either is empty.
+  constexpr Path under(char const* role) const {
+    Path p = *this;
+    if (!*role) return p;
+    if (p.length) p.append('.');
+    for (; *role; ++role) p.append(*role);
+    return p;
+  }
+};
+
 /// 64-bit FNV-1a over characters and numbers: the hash of a plan, the same on every compiler and machine.
 struct Hash {
   std::uint64_t state = 14695981039346656037ull;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Two vectors usable in constant expressions: `Vec` holds at most Cap elements inside itself (dims, operands: small
+// Vectors usable in constant expressions: `Vec` holds at most Cap elements inside itself (dims, operands: small
 // by nature), `List` grows on the heap (steps, values: as many as the model needs). Neither needs <vector>, whose
 // constexpr form not every compiler of the plan-time headers has.
 #pragma once
@@ -42,59 +42,105 @@ struct Vec {
   }
 };
 
-/// Growing vector; in a constant expression its storage must be gone before the expression ends.
+/// Growing vector in blocks: a copy is a copy of blocks, which constant evaluation does at once, and elements never
+/// move. In a constant expression its storage must be gone before the expression ends.
 template <class T>
 class List {
-  T* items_ = nullptr;
-  i32 count_ = 0, room_ = 0;
+  static constexpr i32 block_size = 32, first_room = 8;
+  struct Block {
+    T items[block_size]{};
+  };
+  Block** blocks_ = nullptr;
+  i32 count_ = 0, used_ = 0, room_ = 0;  // elements, blocks, room for blocks
+
+  constexpr void add_block(Block* block) {
+    if (used_ == room_) {
+      i32 const room = room_ ? 2 * room_ : first_room;
+      Block** const more = new Block* [static_cast<std::size_t>(room)] {};
+      for (i32 i = 0; i < used_; ++i) more[i] = blocks_[i];
+      delete[] blocks_;
+      blocks_ = more, room_ = room;
+    }
+    blocks_[used_++] = block;
+  }
 
  public:
   constexpr List() = default;
-  constexpr List(List const& o) {
-    reserve(o.count_);
-    for (i32 i = 0; i < o.count_; ++i) items_[i] = o.items_[i];
-    count_ = o.count_;
+  constexpr List(List const& o) : count_(o.count_) {
+    for (i32 b = 0; b * block_size < o.count_; ++b) add_block(new Block(*o.blocks_[b]));
   }
-  constexpr List(List&& o) noexcept : items_(o.items_), count_(o.count_), room_(o.room_) {
-    o.items_ = nullptr;
-    o.count_ = o.room_ = 0;
+  constexpr List(List&& o) noexcept : blocks_(o.blocks_), count_(o.count_), used_(o.used_), room_(o.room_) {
+    o.blocks_ = nullptr;
+    o.count_ = o.used_ = o.room_ = 0;
   }
   constexpr List& operator=(List o) noexcept {
-    T* const items = items_;
-    items_ = o.items_, o.items_ = items;
-    i32 const count = count_, room = room_;
-    count_ = o.count_, room_ = o.room_;
-    o.count_ = count, o.room_ = room;
+    swap(o);
     return *this;
   }
-  constexpr ~List() { delete[] items_; }
-
-  constexpr void reserve(i32 n) {
-    if (n <= room_) return;
-    T* const more = new T[static_cast<std::size_t>(n)]{};
-    for (i32 i = 0; i < count_; ++i) more[i] = items_[i];
-    delete[] items_;
-    items_ = more, room_ = n;
+  constexpr ~List() {
+    for (i32 i = 0; i < used_; ++i) delete blocks_[i];
+    delete[] blocks_;
   }
+  constexpr void swap(List& o) noexcept {
+    Block** const blocks = blocks_;
+    i32 const count = count_, used = used_, room = room_;
+    blocks_ = o.blocks_, count_ = o.count_, used_ = o.used_, room_ = o.room_;
+    o.blocks_ = blocks, o.count_ = count, o.used_ = used, o.room_ = room;
+  }
+
   constexpr void push(T const& x) {
-    if (count_ == room_) {
-      T const copy = x;  // x may live in the storage that is about to move
-      reserve(room_ ? 2 * room_ : 8);
-      items_[count_++] = copy;
-    } else {
-      items_[count_++] = x;
-    }
+    if (count_ == used_ * block_size) add_block(new Block{});
+    (*this)[count_++] = x;
   }
   constexpr void pop() { --count_; }
   constexpr void cut(i32 n) { count_ = n; }  ///< keep the first n
   constexpr i32 size() const { return count_; }
   constexpr bool empty() const { return count_ == 0; }
-  constexpr T& operator[](i64 i) { return items_[i]; }
+  constexpr T& operator[](i64 i) { return blocks_[i / block_size]->items[i % block_size]; }
+  constexpr T const& operator[](i64 i) const { return blocks_[i / block_size]->items[i % block_size]; }
+  constexpr T& back() { return (*this)[count_ - 1]; }
+  constexpr T const& back() const { return (*this)[count_ - 1]; }
+
+  template <class Owner>
+  struct Iterator {
+    Owner* list = nullptr;
+    i32 at = 0;
+    constexpr auto& operator*() const { return (*list)[at]; }
+    constexpr Iterator& operator++() { return ++at, *this; }
+    friend constexpr bool operator==(Iterator const& a, Iterator const& b) { return a.at == b.at; }
+  };
+  constexpr Iterator<List> begin() { return {this, 0}; }
+  constexpr Iterator<List> end() { return {this, count_}; }
+  constexpr Iterator<List const> begin() const { return {this, 0}; }
+  constexpr Iterator<List const> end() const { return {this, count_}; }
+};
+
+/// Owned array of a size that is known once: what a finished plan keeps its parts in.
+template <class T>
+class Array {
+  T* items_ = nullptr;
+  i32 count_ = 0;
+
+ public:
+  constexpr Array() = default;
+  constexpr explicit Array(List<T> const& from) : count_(from.size()) {
+    if (count_) items_ = new T[static_cast<std::size_t>(count_)]{};
+    for (i32 i = 0; i < count_; ++i) items_[i] = from[i];
+  }
+  constexpr Array(Array&& o) noexcept : items_(o.items_), count_(o.count_) {
+    o.items_ = nullptr;
+    o.count_ = 0;
+  }
+  constexpr Array& operator=(Array&& o) noexcept {
+    T* const items = items_;
+    i32 const count = count_;
+    items_ = o.items_, count_ = o.count_;
+    o.items_ = items, o.count_ = count;
+    return *this;
+  }
+  constexpr ~Array() { delete[] items_; }
+  constexpr i32 size() const { return count_; }
   constexpr T const& operator[](i64 i) const { return items_[i]; }
-  constexpr T& back() { return items_[count_ - 1]; }
-  constexpr T const& back() const { return items_[count_ - 1]; }
-  constexpr T* begin() { return items_; }
-  constexpr T* end() { return items_ + count_; }
   constexpr T const* begin() const { return items_; }
   constexpr T const* end() const { return items_ + count_; }
 };

@@ -35,11 +35,12 @@ struct AxisPath {
 
 class Builder {
  public:
-  OwnedPlan plan{};
+  PlanDraft plan{};
 
   constexpr Builder() {
     plan.stages.push(Stage{});
     plan.scopes.push(Scope{});
+    paths_of_scopes_.push(Path{});
   }
 
   // ---- what layers use --------------------------------------------------------------------------------------------
@@ -52,20 +53,20 @@ class Builder {
 
   /// A parameter of the current layer, named by its role; `*` in its path stands for the layer index.
   constexpr ParameterId parameter(Dims const& d, char const* role) {
-    Name const name = join(plan.scopes[scope_].path, role);
-    for (auto const& p : plan.parameters)
-      if (p.name == name && p.stage == stage_ && p.layer.first == layer_.first && p.loop == loop_)
-        fail(Verdict{.rule = Rule::parameter_name, .path = name});
-    return add_parameter(d, name, layer_, loop_);
+    Path const path = paths_of_scopes_[scope_].under(role);
+    for (i32 i = plan.parameters.size() - 1; i >= 0 && plan.parameters[i].stage == stage_; --i)
+      if (hashes_[i] == path.hash && plan.parameters[i].layer.first == layer_.first)
+        fail(Verdict{.rule = Rule::parameter_name, .path = path.name});
+    return add_parameter(d, path, layer_, loop_);
   }
   /// A parameter of the whole model under an absolute name: one copy a stage that uses it, however often it is used.
   constexpr ParameterId shared_parameter(Dims const& d, char const* absolute) {
-    Name const name = dovetail::name(absolute);
+    Path const path = Path{}.under(absolute);
     for (i32 i = 0; i < plan.parameters.size(); ++i)
-      if (plan.parameters[i].name == name && plan.parameters[i].stage == stage_) return {i};
-    ParameterId const made = add_parameter(d, name, LayerIndex{}, -1);
+      if (hashes_[i] == path.hash && plan.parameters[i].stage == stage_) return {i};
+    ParameterId const made = add_parameter(d, path, LayerIndex{}, -1);
     for (i32 i = 0; i < made.id; ++i)
-      if (plan.parameters[i].name == name) {
+      if (hashes_[i] == path.hash) {
         plan.parameters[i].tied = plan.parameters[made.id].tied = true;
         plan.ties.push({i, made.id});
       }
@@ -76,7 +77,7 @@ class Builder {
     Tensor t;
     t.dims = d, t.storage = Storage::cache, t.value_class = ValueClass::state;
     i32 const leaf = add_value(t);
-    plan.states.push(State{join(plan.scopes[scope_].path, role), layer_, leaf, stage_, loop_});
+    plan.states.push(State{paths_of_scopes_[scope_].under(role).name, layer_, leaf, stage_, loop_});
     return {plan.states.size() - 1};
   }
   /// Names a value that a run hands out besides the result.
@@ -99,16 +100,21 @@ class Builder {
   // ---- layers and policies ----------------------------------------------------------------------------------------
   /// Role of numbered layers: `layers.*`, once however deep they nest.
   constexpr char const* layers_role() const {
-    for (char c : plan.scopes[scope_].path.chars)
-      if (c == '*') return "";
-    return "layers.*";
+    return layer_.first >= 0 ? "" : "layers.*";
   }
   /// Runs `body` as a layer: its steps and errors carry the type and the role.
   constexpr Value in_layer(LayerInfo const* layer, char const* role, Value x, auto const& body) {
     i32 const outer = scope_;
-    plan.scopes.push(Scope{layer, join(plan.scopes[outer].path, role), outer, stage_, loop_});
+    paths_of_scopes_.push(paths_of_scopes_[outer].under(role));
+    plan.scopes.push(Scope{layer, paths_of_scopes_.back().name, outer, stage_, loop_});
     scope_ = plan.scopes.size() - 1;
+    bool const checked_before = checks_;
+    Dims const given = dims(x);
+    for (i32 i = 0; layer && checks_ && i < checked_.size(); ++i)
+      checks_ = !(checked_[i].layer == layer && checked_[i].given == given);
     x = body(*this, x);
+    if (layer && checks_) checked_.push(Checked{layer, given});
+    checks_ = checked_before;
     scope_ = outer;
     return x;
   }
@@ -156,9 +162,19 @@ class Builder {
 
  private:
   List<Mesh> preset_meshes_{};  ///< order of axes that an earlier run found, by stage
-  List<i32> current_{};  ///< by handle: the version that readers see
+  List<i32> current_{};          ///< by handle: the version that readers see
+  List<i32> next_version_{};     ///< by value: the next version of the same origin, or -1
+  List<Path> paths_of_scopes_{}; ///< by scope
+  List<std::uint64_t> hashes_{}; ///< by parameter: of its name
   List<Policy> policies_{};
   List<AxisPath> paths_{};
+  /// A layer type makes the same calls of the same dims: what was checked in one stage need not be in the next.
+  struct Checked {
+    LayerInfo const* layer = nullptr;
+    Dims given{};
+  };
+  List<Checked> checked_{};
+  bool checks_ = true;
   Cut cut_{};
   LayerIndex layer_{};   ///< of the numbered layer being built
   i64 layers_ = 0;       ///< numbered layers so far
@@ -174,22 +190,27 @@ class Builder {
     t.origin = id;
     plan.values.push(t);
     current_.push(id);
+    next_version_.push(-1);
     return id;
   }
   constexpr i32 add_version(Tensor t, i32 origin) {
     i32 const id = add_value(t);
     plan.values[id].origin = origin;
+    i32 last = origin;
+    while (next_version_[last] >= 0) last = next_version_[last];
+    next_version_[last] = id;
     return id;
   }
-  constexpr ParameterId add_parameter(Dims const& d, Name const& name, LayerIndex const& layer, i32 loop) {
+  constexpr ParameterId add_parameter(Dims const& d, Path const& path, LayerIndex const& layer, i32 loop) {
     i32 const outer = loop_;
     loop_ = loop;
     Tensor t;
     t.dims = d, t.storage = Storage::weight, t.value_class = ValueClass::parameter;
     Parameter p;
-    p.name = name, p.layer = layer, p.value = add_value(t), p.stage = stage_, p.loop = loop;
+    p.name = path.name, p.layer = layer, p.value = add_value(t), p.stage = stage_, p.loop = loop;
     loop_ = outer;
     plan.parameters.push(p);
+    hashes_.push(path.hash);
     return {plan.parameters.size() - 1};
   }
   constexpr void emit(Step s) {
@@ -272,36 +293,46 @@ constexpr void Builder::check_split(Dims const& d, Places const& places, DimInfo
 
 /// The call says one thing of each dim, and its operands, parameters and results agree with it and with each other.
 constexpr void Builder::check_call(Call const& call) {
+  struct Seen {
+    Extent const* extent = nullptr;
+    i32 first = 0, last = 0;  // tensors that have it
+  };
+  Vec<Seen, max_roles> seen;
+  i32 tensors = 0;
   auto const reject = [&](Rule rule, DimInfo const* dim, i64 extent, i64 units) {
     fail(Verdict{.rule = rule, .dim = dim, .op = call.op->name, .extent = extent, .units = units});
   };
-  List<Dims> all;
-  for (auto const& o : call.operands) all.push(dims(o.value));
-  for (auto p : call.parameters) all.push(plan.values[plan.parameters[p.id].value].dims);
-  i32 const read = all.size();
-  for (auto const& r : call.results) all.push(r.dims);
-  for (i32 t = 0; t < all.size(); ++t)
-    for (i32 k = 0; k < all[t].size(); ++k) {
-      Extent const& e = all[t][k];
-      for (i32 m = 0; m < k; ++m)
-        if (all[t][m].dim == e.dim) reject(Rule::op_roles, e.dim, e.size, 0);  // a guise is needed: one name twice
-      for (i32 o = 0; o < t; ++o)
-        for (auto const& f : all[o])
-          if (f.dim == e.dim && (f.size != e.size || f.symbol != e.symbol)) reject(Rule::op_extents, e.dim, f.size, e.size);
-      bool in_result = false, consumed = false;
-      for (auto const& r : call.results)
-        for (auto const& f : r.dims) in_result = in_result || f.dim == e.dim || (e.dim->leader && f.dim == e.dim->leader);
-      Role const role = call.role_of(e.dim);
-      consumed = role == Role::contracted || role == Role::whole || role == Role::routed || role == Role::undeclared;
-      if (t < read && ((!in_result && !consumed) || (in_result && role == Role::contracted)))
-        reject(Rule::op_roles, e.dim, e.size, 0);
+  auto const look_at = [&](Dims const& d) {
+    for (Extent const* e = d.begin(); e != d.end(); ++e) {
+      Seen* known = seen.begin();
+      while (known != seen.end() && known->extent->dim != e->dim) ++known;
+      if (known == seen.end()) seen.push(Seen{e, tensors, -1});
+      if (known->last == tensors) reject(Rule::op_roles, e->dim, e->size, 0);  // twice in one tensor: take a guise
+      if (known->extent->size != e->size || known->extent->symbol != e->symbol)
+        reject(Rule::op_extents, e->dim, known->extent->size, e->size);
+      known->last = tensors;
     }
+    ++tensors;
+  };
+  for (auto const& o : call.operands) look_at(dims(o.value));
+  for (auto p : call.parameters) look_at(plan.values[plan.parameters[p.id].value].dims);
+  i32 const read = tensors;
+  for (auto const& r : call.results) look_at(r.dims);
+  for (Seen const* s = seen.begin(); s != seen.end() && s->first < read; ++s) {
+    DimInfo const* dim = s->extent->dim;
+    Role const role = call.role_of(dim);
+    if (role != Role::mapped && role != Role::contracted) continue;
+    bool in_result = false;
+    for (auto const& r : call.results)
+      in_result = in_result || has_exactly(r.dims, dim) || (dim->leader && has_exactly(r.dims, dim->leader));
+    if (in_result != (role == Role::mapped)) reject(Rule::op_roles, dim, s->extent->size, 0);
+  }
 }
 
 constexpr Vec<Value, max_results> Builder::apply_all(Call call) {
   for (auto const& o : call.operands)
     if (!o.witness) fetch(o.value.id);
-  check_call(call);
+  if (checks_) check_call(call);
   Places result[max_results]{};
   for (i32 a = 0; a < mesh().size(); ++a) {
     Vec<Arrival, max_operands> operands;
@@ -365,8 +396,8 @@ constexpr void Builder::move(i32 handle, i32 axis, Place to) {
   Tensor moved = tensor(handle);
   moved.places[axis] = to;
   i32 const origin = plan.values[current_[handle]].origin;
-  for (i32 i = origin; i < plan.values.size(); ++i)
-    if (plan.values[i].origin == origin && visible(plan.values[i]) && plan.values[i].places == moved.places) {
+  for (i32 i = origin; i >= 0; i = next_version_[i])
+    if (visible(plan.values[i]) && plan.values[i].places == moved.places) {
       current_[handle] = i;
       return;
     }

@@ -27,13 +27,19 @@ struct Decision {
   Place result[max_results]{};
 };
 
-constexpr bool has(Dims const& dims, DimInfo const* leading) { return find(dims, leading) != nullptr; }
-/// True where `dims` has a sharing follower of `leading`, not the dim itself.
-constexpr bool has_follower(Dims const& dims, DimInfo const* leading) {
-  for (auto const& e : dims)
-    if (e.dim->shares(leading)) return true;
-  return false;
+/// How a tensor's dims stand to a split of `leading`.
+enum class Relation : std::uint8_t { none, split, follower };
+
+constexpr Relation relation(Dims const& dims, DimInfo const* leading) {
+  Relation r = Relation::none;
+  for (Extent const* e = dims.begin(); e != dims.end(); ++e) {
+    if (e->dim == leading) return Relation::split;
+    if (e->dim->leader == leading || e->dim->second_leader == leading)
+      r = e->dim->follows == Follows::shares ? Relation::follower : Relation::split;
+  }
+  return r;
 }
+constexpr bool has(Dims const& dims, DimInfo const* leading) { return relation(dims, leading) != Relation::none; }
 
 namespace deciding {
 
@@ -96,11 +102,13 @@ constexpr Decision decide(Call const& call, Vec<Arrival, max_operands> const& op
                           Vec<Arrival, max_parameters> const& parameters, MappedDims const& mapped) {
   Decision d;
   Op const& op = *call.op;
-  for (auto const& o : operands)
-    if (o.at.cut() && find(*o.dims, o.at.dim) && call.role_of(find(*o.dims, o.at.dim)->dim) == Role::undeclared) {
-      d.rule = Rule::op_undeclared, d.dim = find(*o.dims, o.at.dim)->dim;
-      return d;
-    }
+  for (auto const& o : operands) {
+    if (!o.at.cut()) continue;
+    Extent const* e = find(*o.dims, o.at.dim);
+    if (!e || call.role_of(e->dim) != Role::undeclared) continue;
+    d.rule = Rule::op_undeclared, d.dim = e->dim;
+    return d;
+  }
   deciding::choose_dim(d, call, operands, parameters, mapped);
   if (d.rule != Rule::ok || deciding::stays_partial(d, call, operands, parameters)) return d;
   for (i32 i = 0; i < parameters.size(); ++i)
@@ -108,37 +116,39 @@ constexpr Decision decide(Call const& call, Vec<Arrival, max_operands> const& op
   if (!d.dim) return d;
 
   // Rule 4 and 5: operands that have the dim are split by it; followers that meet no leader are consumed as Shared.
-  bool arrives_shared = false;
-  for (auto const& o : operands) arrives_shared = arrives_shared || o.at == shared_on(d.dim);
-  bool survives[max_results]{}, shared_result[max_results]{};
-  bool any_survives = false, consumed = false;
-  for (i32 i = 0; i < call.results.size(); ++i) {
-    survives[i] = has(call.results[i].dims, d.dim);
-    any_survives = any_survives || survives[i];
-    shared_result[i] = op.folds && survives[i] && has_follower(call.results[i].dims, d.dim);
+  Relation operand[max_operands]{}, result[max_results]{};
+  bool arrives_shared = false, any_survives = false, consumed = false;
+  i32 leaders = 0;
+  for (i32 i = 0; i < operands.count; ++i) {
+    operand[i] = relation(*operands.items[i].dims, d.dim);
+    leaders += operand[i] == Relation::split;
+    arrives_shared = arrives_shared || operands.items[i].at.kind == Kind::shared;
   }
-  for (i32 i = 0; i < operands.size(); ++i) {
-    if (!has(*operands[i].dims, d.dim)) continue;
+  for (i32 i = 0; i < call.results.count; ++i) {
+    result[i] = relation(call.results.items[i].dims, d.dim);
+    any_survives = any_survives || result[i] != Relation::none;
+  }
+  bool stays_shared = false;
+  for (i32 i = 0; i < operands.count; ++i) {
+    if (operand[i] == Relation::none) continue;
     d.operand[i] = split_on(d.dim);
-    if (!has_follower(*operands[i].dims, d.dim)) continue;
-    bool meets_leader = false;  // beside its leader an op reads exactly what the rank holds
-    for (i32 k = 0; k < operands.size(); ++k)
-      meets_leader = meets_leader ||
-                     (k != i && has(*operands[k].dims, d.dim) && !has_follower(*operands[k].dims, d.dim));
+    if (operand[i] != Relation::follower) continue;
     if (!any_survives && (op.linear < 0 || op.linear == i)) {
       if (!consumed) d.operand[i] = shared_on(d.dim);
       consumed = true;  // one Shared operand counts every element once; a second would count sums of sums
-    } else if (arrives_shared && !meets_leader && (op.additive || op.linear == i)) {
-      d.operand[i] = shared_on(d.dim);
-      for (i32 k = 0; k < call.results.size(); ++k) shared_result[k] = survives[k];
+    } else if (arrives_shared && !leaders && (op.additive || op.linear == i)) {
+      d.operand[i] = shared_on(d.dim);  // beside its leader an op reads exactly what the rank holds; here none is
+      stays_shared = true;
     }
   }
-  for (i32 i = 0; i < parameters.size(); ++i)
-    if (!parameters[i].placed && has(*parameters[i].dims, d.dim)) d.parameter[i] = split_on(d.dim);
-  for (i32 i = 0; i < call.results.size(); ++i)
-    d.result[i] = survives[i]   ? Place{shared_result[i] ? Kind::shared : Kind::split, d.dim}
-                  : op.maximum ? partial_max
-                               : partial_sum;
+  for (i32 i = 0; i < parameters.count; ++i)
+    if (!parameters.items[i].placed && has(*parameters.items[i].dims, d.dim)) d.parameter[i] = split_on(d.dim);
+  for (i32 i = 0; i < call.results.count; ++i) {
+    bool const shared = result[i] != Relation::none && (stays_shared || (op.folds && result[i] == Relation::follower));
+    d.result[i] = result[i] != Relation::none ? Place{shared ? Kind::shared : Kind::split, d.dim}
+                  : op.maximum                ? partial_max
+                                              : partial_sum;
+  }
   return d;
 }
 

@@ -68,6 +68,7 @@ struct Call {
   Vec<DimRole, max_roles> roles{};
   StateId state{};
   Numbers numbers{};
+  bool rest_is_mapped = false;
 
   constexpr explicit Call(Op const& o) : op(&o) {}
   constexpr Call& reads(Value v) { return operands.push({v, false}), *this; }
@@ -77,8 +78,10 @@ struct Call {
   constexpr Call& yields(Dims const& d, Storage s = Storage::activation) { return results.push({d, s}), *this; }
   constexpr Call& with(Numbers const& n) { return numbers = n, *this; }
   constexpr Call& says(DimInfo const* dim, Role role) { return roles.push({dim, role}), *this; }
-  /// `maps(dims)`: a split of one of these dims is a split of the result.
+  /// A split of one of these dims is a split of the result.
   constexpr Call& maps(Dims const& d) { return all(d, Role::mapped); }
+  /// The same for every dim that is not named.
+  constexpr Call& maps_rest() { return rest_is_mapped = true, *this; }
   constexpr Call& contracts(Dims const& d) { return all(d, Role::contracted); }
   constexpr Call& needs_whole(Dims const& d) { return all(d, Role::whole); }
   template <class... D>
@@ -92,16 +95,17 @@ struct Call {
 
   /// What this call does with `dim`; one that is not named takes the role of its named follower or leader.
   constexpr Role role_of(DimInfo const* dim) const {
-    for (auto const& r : roles)
-      if (r.dim == dim) return r.role;
-    for (auto const& r : roles)
-      if (r.dim->follows_or_is(dim) || dim->follows_or_is(r.dim)) return r.role;
-    return op->elementwise ? Role::mapped : Role::undeclared;
+    Role related = op->elementwise || rest_is_mapped ? Role::mapped : Role::undeclared;
+    for (DimRole const* r = roles.begin(); r != roles.end(); ++r) {
+      if (r->dim == dim) return r->role;
+      if (r->dim->leader == dim || dim->leader == r->dim) related = r->role;
+    }
+    return related;
   }
 
  private:
   constexpr Call& all(Dims const& d, Role role) {
-    for (auto const& e : d) says(e.dim, role);
+    for (Extent const* e = d.begin(); e != d.end(); ++e) roles.push(DimRole{e->dim, role});
     return *this;
   }
 };

@@ -149,8 +149,8 @@ template <class L>
 constexpr auto Plan::within() const { return PlanPart{this, layer_of<L>, -1}; }
 constexpr auto Plan::on_stage(i32 s) const { return PlanPart{this, nullptr, s}; }
 
-/// A plan as the builder leaves it: it owns its parts. `view()` is valid while this lives and is not changed.
-struct OwnedPlan {
+/// A plan while it is built.
+struct PlanDraft {
   List<Step> steps{};
   List<Tensor> values{};
   List<Parameter> parameters{};
@@ -165,6 +165,30 @@ struct OwnedPlan {
   i32 result = -1;
   i32 above = 0;
   Verdict verdict{};
+};
+
+/// A finished plan that owns its parts. `view()` is valid while this lives.
+struct OwnedPlan {
+  Array<Step> steps{};
+  Array<Tensor> values{};
+  Array<Parameter> parameters{};
+  Array<State> states{};
+  Array<Stage> stages{};
+  Array<Loop> loops{};
+  Array<Scope> scopes{};
+  Array<Edge> edges{};
+  Array<Tie> ties{};
+  Array<i32> inputs{};
+  Array<Output> outputs{};
+  i32 result = -1;
+  i32 above = 0;
+  Verdict verdict{};
+
+  constexpr OwnedPlan() = default;
+  constexpr explicit OwnedPlan(PlanDraft const& d)
+      : steps(d.steps), values(d.values), parameters(d.parameters), states(d.states), stages(d.stages), loops(d.loops),
+        scopes(d.scopes), edges(d.edges), ties(d.ties), inputs(d.inputs), outputs(d.outputs), result(d.result),
+        above(d.above), verdict(d.verdict) {}
 
   constexpr Plan view() const {
     Plan p;

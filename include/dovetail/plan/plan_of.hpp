@@ -15,7 +15,7 @@ constexpr OwnedPlan build(auto const& model) {
     b.preset(meshes);
     Value const ids = b.input(dims(extent<batch>(Symbol::batch), extent<sequence>(Symbol::tokens)), Storage::token);
     Value const result = model(b, ids);
-    if (b.finish(result) || run == 2) return static_cast<OwnedPlan&&>(b.plan);
+    if (b.finish(result) || run == 2) return OwnedPlan(b.plan);
     meshes = b.meshes();
   }
 }

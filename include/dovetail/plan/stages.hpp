@@ -89,8 +89,8 @@ constexpr void Builder::admit(Value x, i32 from_policy) {
 constexpr void Builder::fetch(i32 handle) {
   if (tensor(handle).stage == stage_) return;
   i32 const origin = tensor(handle).origin;
-  for (i32 i = plan.values.size() - 1; i >= origin; --i)
-    if (plan.values[i].origin == origin && visible(plan.values[i])) {
+  for (i32 i = origin; i >= 0; i = next_version_[i])
+    if (visible(plan.values[i])) {
       current_[handle] = i;
       return;
     }
@@ -182,16 +182,12 @@ constexpr bool Builder::finish(Value result) {
     base += stage.ranks;
   }
   preset_meshes_ = found;
-  for (auto& i : plan.values)
-    if (i.value_class == ValueClass::input && i.step < 0) {
-      i32 const id = static_cast<i32>(&i - plan.values.begin());
-      for (auto const& s : plan.steps) {
-        bool read = false;
-        for (auto const& o : s.operands) read = read || (o.value == id && !o.witness);
-        if (!read) continue;
-        plan.inputs.push(id);
-        break;
-      }
+  for (auto const& s : plan.steps)  // inputs that are read, each once
+    for (auto const& o : s.operands) {
+      if (o.witness || plan.values[o.value].value_class != ValueClass::input) continue;
+      bool known = false;
+      for (i32 i : plan.inputs) known = known || i == o.value;
+      if (!known) plan.inputs.push(o.value);
     }
   return settled_meshes || !plan.verdict.ok();
 }

@@ -48,24 +48,25 @@ constexpr Dims dims(auto const&... extents) {
 
 /// The extent that a split of `leading` splits, or nullptr.
 constexpr Extent const* find(Dims const& dims, DimInfo const* leading) {
-  for (auto const& e : dims)
-    if (e.dim->follows_or_is(leading)) return &e;
+  if (!leading) return nullptr;
+  for (Extent const* e = dims.begin(); e != dims.end(); ++e)
+    if (e->dim == leading || e->dim->leader == leading || e->dim->second_leader == leading) return e;
   return nullptr;
 }
 constexpr bool has_exactly(Dims const& dims, DimInfo const* dim) {
-  for (auto const& e : dims)
-    if (e.dim == dim) return true;
+  for (Extent const* e = dims.begin(); e != dims.end(); ++e)
+    if (e->dim == dim) return true;
   return false;
 }
 /// `dims` without those of `gone`.
 constexpr Dims without(Dims const& dims, Dims const& gone) {
   Dims d;
-  for (auto const& e : dims)
-    if (!has_exactly(gone, e.dim)) d.push(e);
+  for (Extent const* e = dims.begin(); e != dims.end(); ++e)
+    if (!has_exactly(gone, e->dim)) d.push(*e);
   return d;
 }
 constexpr Dims with(Dims dims, Dims const& more) {
-  for (auto const& e : more) dims.push(e);
+  for (Extent const* e = more.begin(); e != more.end(); ++e) dims.push(*e);
   return dims;
 }
 

@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// Llama-shaped models (Touvron et al., 2023): Llama, TinyLlama, SmolLM2, Mistral. One configuration serves the type and
+// the run-time function; `names` maps role paths to the tensors of a Hugging Face checkpoint.
+#pragma once
+#include <dovetail/layer/attention.hpp>
+#include <dovetail/layer/compose.hpp>
+#include <dovetail/layer/embedding.hpp>
+#include <dovetail/layer/mlp.hpp>
+#include <dovetail/models/checkpoint_names.hpp>
+
+namespace dovetail {
+
+struct LlamaConfig {
+  i64 embed_size = 0;
+  i32 layers = 0;
+  i64 head_count = 0, kv_head_count = 0, head_size = 0, ffn_size = 0, vocab_size = 0;
+  bool tied = false;            ///< the head reads the embedding's matrix
+  RotaryConfig rope{};
+  double epsilon = 1e-5;
+  bool attention_bias = false;  ///< of q, k, v and o
+  bool mlp_bias = false;
+
+  constexpr EmbeddingConfig embedding() const { return EmbeddingConfig{vocab_size, embed_size}; }
+  constexpr RmsNormConfig norm(char const* role) const {
+    return RmsNormConfig{dims(extent<embed>(embed_size)), epsilon, name(role)};
+  }
+  constexpr AttentionConfig attention() const {
+    AttentionConfig c;
+    c.embed_size = embed_size, c.head_count = head_count, c.kv_head_count = kv_head_count, c.head_size = head_size;
+    c.q_bias = c.k_bias = c.v_bias = c.o_bias = attention_bias;
+    c.rope = rope;
+    return c;
+  }
+  constexpr GatedMlpConfig mlp() const {
+    GatedMlpConfig c;
+    c.embed_size = embed_size, c.ffn_size = ffn_size, c.bias = mlp_bias;
+    return c;
+  }
+  constexpr LmHeadConfig head() const {
+    return LmHeadConfig{vocab_size, embed_size, false, name(tied ? "embedding.weight" : "head.weight")};
+  }
+};
+
+/// One pre-norm block: x + attention(norm(x)), then x + mlp(norm(x)).
+constexpr Value llama_block(Builder& b, Value x, LlamaConfig const& c) {
+  x = ops::residual(b, x, [&](Builder& inner, Value v) {
+    return attention(inner, rms_norm(inner, v, c.norm("attention_norm")), c.attention());
+  });
+  return ops::residual(b, x, [&](Builder& inner, Value v) {
+    return gated_mlp(inner, rms_norm(inner, v, c.norm("mlp_norm")), c.mlp());
+  });
+}
+
+/// ids[batch,sequence] -> logits[batch,rows,vocab].
+constexpr Value llama(Builder& b, Value ids, LlamaConfig const& c) {
+  Value x = token_embedding(b, ids, c.embedding());
+  x = ops::repeat(b, x, c.layers, [&](Builder& inner, Value v) { return llama_block(inner, v, c); });
+  return lm_head(b, rms_norm(b, x, c.norm("final_norm")), c.head());
+}
+
+template <LlamaConfig C>
+struct LlamaBlock : Sequential<Residual<RmsNorm<C.norm("attention_norm")>, Attention<C.attention()>>,
+                               Residual<RmsNorm<C.norm("mlp_norm")>, GatedMlp<C.mlp()>>> {};
+
+/// The model as a type; `struct SmolLM2 : Llama<smollm2_135m> {};` gives it a name of its own.
+template <LlamaConfig C>
+struct Llama : Sequential<TokenEmbedding<C.embedding()>, Repeat<C.layers, LlamaBlock<C>>,
+                          RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
+
+inline constexpr CheckpointName llama_names[] = {
+    {"embedding.weight", "model.embed_tokens.weight"},
+    {"head.weight", "lm_head.weight"},
+    {"final_norm.weight", "model.norm.weight"},
+    {"layers.*.attention_norm.weight", "model.layers.*.input_layernorm.weight"},
+    {"layers.*.mlp_norm.weight", "model.layers.*.post_attention_layernorm.weight"},
+    {"layers.*.attention.q.*", "model.layers.*.self_attn.q_proj.*"},
+    {"layers.*.attention.k.*", "model.layers.*.self_attn.k_proj.*"},
+    {"layers.*.attention.v.*", "model.layers.*.self_attn.v_proj.*"},
+    {"layers.*.attention.o.*", "model.layers.*.self_attn.o_proj.*"},
+    {"layers.*.attention.q_norm.weight", "model.layers.*.self_attn.q_norm.weight"},
+    {"layers.*.attention.k_norm.weight", "model.layers.*.self_attn.k_norm.weight"},
+    {"layers.*.mlp.gate.*", "model.layers.*.mlp.gate_proj.*"},
+    {"layers.*.mlp.up.*", "model.layers.*.mlp.up_proj.*"},
+    {"layers.*.mlp.down.*", "model.layers.*.mlp.down_proj.*"},
+};
+/// Tensors that files carry and the model does not read: a head stored although it is tied, tables that are computed.
+inline constexpr char const* llama_tied_unused[] = {"lm_head.weight", "model.layers.*.self_attn.rotary_emb.inv_freq"};
+inline constexpr char const* llama_untied_unused[] = {"model.layers.*.self_attn.rotary_emb.inv_freq"};
+
+namespace models {
+
+constexpr RotaryConfig llama3_rope(double factor) {
+  RotaryConfig r;
+  r.theta = 5e5, r.factor = factor, r.low_frequency = 1, r.high_frequency = 4, r.original_context = 8192;
+  return r;
+}
+constexpr RotaryConfig rope(double theta) {
+  RotaryConfig r;
+  r.theta = theta;
+  return r;
+}
+
+inline constexpr LlamaConfig llama2_7b{4096, 32, 32, 32, 128, 11008, 32000, false, rope(1e4)};
+inline constexpr LlamaConfig llama2_70b{8192, 80, 64, 8, 128, 28672, 32000, false, rope(1e4)};
+inline constexpr LlamaConfig tinyllama_1b{2048, 22, 32, 4, 64, 5632, 32000, false, rope(1e4)};
+inline constexpr LlamaConfig llama31_8b{4096, 32, 32, 8, 128, 14336, 128256, false, llama3_rope(8)};
+inline constexpr LlamaConfig llama31_405b{16384, 126, 128, 8, 128, 53248, 128256, false, llama3_rope(8)};
+inline constexpr LlamaConfig llama32_1b{2048, 16, 32, 8, 64, 8192, 128256, true, llama3_rope(32)};
+inline constexpr LlamaConfig smollm2_135m{576, 30, 9, 3, 64, 1536, 49152, true, rope(1e5)};
+inline constexpr LlamaConfig smollm2_360m{960, 32, 15, 5, 64, 2560, 49152, true, rope(1e5)};
+inline constexpr LlamaConfig mistral_7b_v03{4096, 32, 32, 8, 128, 14336, 32768, false, rope(1e6)};
+
+}  // namespace models
+}  // namespace dovetail
