@@ -80,7 +80,7 @@ class HelperProcess {
   HelperProcess& operator=(HelperProcess const&) = delete;
   ~HelperProcess() {
     ::close(socket_);  // the program reads the end of its input and ends
-    if (child_ < 0 || ended(std::chrono::seconds(1))) return;
+    if (child_ < 0 || ended(std::chrono::seconds(broken_ ? 0 : 1))) return;
     ::kill(child_, SIGKILL);
     while (::waitpid(child_, nullptr, 0) < 0 && errno == EINTR) {}
   }

@@ -45,12 +45,12 @@ T json_value(Json const& value, std::string const& field, std::string const& fil
                       : value.is_number_integer() ? std::in_range<T>(value.get<std::int64_t>())
                                                   : false;
     if (!fits)
-      throw refuse("a whole number from " + std::to_string(Limits::min()) + " to " + std::to_string(Limits::max()));
+      throw refuse("a whole number from " + std::to_string((Limits::min)()) + " to " + std::to_string((Limits::max)()));
     return value.get<T>();
   } else if constexpr (std::floating_point<T>) {
     if (!value.is_number()) throw refuse("a number");
     if (double const wide = value.get<double>();
-        !(wide >= double{std::numeric_limits<T>::lowest()} && wide <= double{std::numeric_limits<T>::max()}))
+        !(wide >= double{std::numeric_limits<T>::lowest()} && wide <= double{(std::numeric_limits<T>::max)()}))
       throw refuse("a number within the range of its type");
     return value.get<T>();
   } else if constexpr (JsonList<T>::value) {

@@ -20,7 +20,7 @@ inline constexpr int json_depth_limit = 64;
 
 /// "file:line:column" of the character at `offset`.
 inline std::string json_position(std::string_view text, std::size_t offset, std::string const& file) {
-  std::string_view const before = text.substr(0, std::min(offset, text.size()));
+  std::string_view const before = text.substr(0, (std::min)(offset, text.size()));
   auto const line = 1 + std::count(before.begin(), before.end(), '\n');
   std::size_t const start = before.rfind('\n') == std::string_view::npos ? 0 : before.rfind('\n') + 1;
   return file + ":" + std::to_string(line) + ":" + std::to_string(before.size() - start + 1);

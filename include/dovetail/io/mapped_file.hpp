@@ -12,14 +12,11 @@
 #include <span>
 #include <utility>
 #include <vector>
-#if __has_include(<sys/mman.h>) && __has_include(<unistd.h>)
-#define DOVETAIL_HAS_MMAP 1
+#if __has_include(<sys/mman.h>)
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#else
-#define DOVETAIL_HAS_MMAP 0
 #endif
 
 namespace dovetail {
@@ -56,7 +53,7 @@ class MappedFile {
     return *this;
   }
   ~MappedFile() {
-#if DOVETAIL_HAS_MMAP
+#if __has_include(<sys/mman.h>)
     if (mapped_) ::munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 #endif
   }
@@ -69,14 +66,14 @@ class MappedFile {
  private:
   /// True where the file is mapped, or empty; false where the system cannot map it.
   bool map() {
-#if DOVETAIL_HAS_MMAP
+#if __has_include(<sys/mman.h>)
     int const file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (file < 0) throw io_error(path_, ": cannot be opened (", reason(errno), ")");
     struct stat status {};
     bool const known = ::fstat(file, &status) == 0 && status.st_size >= 0;
     auto const size = static_cast<std::uintmax_t>(status.st_size);
     void* at = MAP_FAILED;
-    if (known && size > 0 && size <= std::numeric_limits<std::size_t>::max())
+    if (known && size > 0 && size <= (std::numeric_limits<std::size_t>::max)())
       at = ::mmap(nullptr, static_cast<std::size_t>(size), PROT_READ, MAP_PRIVATE, file, 0);
     ::close(file);
     if (at == MAP_FAILED) return known && size == 0;

@@ -42,7 +42,7 @@ inline StoredType const& type_named(std::string const& name, std::string const& 
 /// Bytes of a tensor of this shape. @throws IoError where they are more than 2^63 - 1, or not whole.
 inline i64 bytes_of_shape(std::vector<i64> const& shape, StoredType const& type, std::string const& tensor,
                           std::string const& file) {
-  i64 const most = std::numeric_limits<i64>::max();
+  i64 const most = (std::numeric_limits<i64>::max)();
   i64 bits = type.bits;
   for (i64 extent : shape) {
     if (extent > 0 && bits > most / extent)

@@ -44,7 +44,7 @@ class StreamDecoder {
   /// What was held back; the next push begins a new text.
   std::string finish() {
     std::string const text = ids_.empty() ? "" : decode_(ids_);
-    std::string piece = text.substr(std::min(shown_, text.size()));
+    std::string piece = text.substr((std::min)(shown_, text.size()));
     ids_.clear();
     context_ = 0;
     shown_ = 0;

@@ -19,7 +19,7 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
     for (std::size_t j = 0; j < b.size(); ++j) {
       std::size_t const replaced = diagonal + (a[i] != b[j]);
       diagonal = row[j + 1];
-      row[j + 1] = std::min({replaced, row[j] + 1, diagonal + 1});
+      row[j + 1] = (std::min)({replaced, row[j] + 1, diagonal + 1});
     }
   }
   return row.back();
@@ -30,7 +30,7 @@ inline std::vector<std::string> closest(std::string_view wanted, std::vector<std
                                         std::size_t most = 3) {
   std::vector<std::pair<std::size_t, std::string>> near;
   for (auto const& name : names) {
-    std::size_t const longer = std::max(wanted.size(), name.size());
+    std::size_t const longer = (std::max)(wanted.size(), name.size());
     if (longer > 512) continue;  // no checkpoint has such names, and the distance costs their product
     if (std::size_t const d = edit_distance(wanted, name); 2 * d <= longer) near.emplace_back(d, name);
   }

@@ -33,7 +33,8 @@ class Tokenizer {
   /// Number of token ids: those below it can be decoded.
   i64 vocabulary() const { return vocabulary_; }
 
-  /// Token ids of a text; special tokens written out in it are recognised.
+  /// Token ids of a text; special tokens written out in it are recognised. A character for which the model has no token
+  /// (SmolLM2 has none for some control characters) is left out, as the library does.
   /// @param add_special  with the tokens that the model wants around every text, if any; not for a chat's prompt
   /// @throws IoError where the text is not UTF-8
   std::vector<i32> encode(std::string_view text, bool add_special = true) {

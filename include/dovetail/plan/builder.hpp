@@ -15,6 +15,12 @@ struct Policy {
   MappedDims dims{};
 };
 
+/// A policy around every layer of one role, where its axis is in force: what a layout text can say of inner layers.
+struct RolePolicy {
+  Name role{};
+  Policy policy{};
+};
+
 /// How a pipeline deals the numbered layers of what it wraps.
 struct Cut {
   List<i32> layers{};             ///< still to run, by stage; empty: the stages are spelt out
@@ -104,7 +110,17 @@ class Builder {
   }
   /// Runs `body` as a layer: its steps and errors carry the type and the role.
   constexpr Value in_layer(LayerInfo const* layer, char const* role, Value x, auto const& body) {
-    i32 const outer = scope_;
+    for (i32 i = 0; i < role_policies_.size() && *role; ++i) {
+      RolePolicy const& r = role_policies_[i];
+      if (wrapped_ == i || !same_text(r.role.chars, role) || !in_force(r.policy.axis)) continue;
+      i32 const before = wrapped_;
+      wrapped_ = i;
+      x = under(r.policy, x, [&](Builder& b, Value v) { return b.in_layer(layer, role, v, body); });
+      wrapped_ = before;
+      return x;
+    }
+    i32 const outer = scope_, wrapped = wrapped_;
+    wrapped_ = -1;
     paths_of_scopes_.push(paths_of_scopes_[outer].under(role));
     plan.scopes.push(Scope{layer, paths_of_scopes_.back().name, outer, stage_, loop_});
     scope_ = plan.scopes.size() - 1;
@@ -115,7 +131,7 @@ class Builder {
     x = body(*this, x);
     if (layer && checks_) checked_.push(Checked{layer, given});
     checks_ = checked_before;
-    scope_ = outer;
+    scope_ = outer, wrapped_ = wrapped;
     return x;
   }
   /// Runs `body` under a policy; an `x` that has a mapped dim is split by it here.
@@ -127,6 +143,7 @@ class Builder {
     return x;
   }
   constexpr void enter(Policy const& policy);
+  constexpr void add_role_policy(RolePolicy const& p) { role_policies_.push(p); }
 
   /// One loop over `count` iterations of `body(builder, argument)`; see plan/loop.hpp.
   constexpr Value loop(Value x, i32 count, auto const& body);
@@ -167,6 +184,7 @@ class Builder {
   List<Path> paths_of_scopes_{}; ///< by scope
   List<std::uint64_t> hashes_{}; ///< by parameter: of its name
   List<Policy> policies_{};
+  MappedDims no_dims_{};
   List<AxisPath> paths_{};
   /// A layer type makes the same calls of the same dims: what was checked in one stage need not be in the next.
   struct Checked {
@@ -175,6 +193,8 @@ class Builder {
   };
   List<Checked> checked_{};
   bool checks_ = true;
+  List<RolePolicy> role_policies_{};
+  i32 wrapped_ = -1;  ///< role policy whose layer is about to run
   Cut cut_{};
   LayerIndex layer_{};   ///< of the numbered layer being built
   i64 layers_ = 0;       ///< numbered layers so far
@@ -225,10 +245,15 @@ class Builder {
     }
   }
   constexpr bool visible(Tensor const& t) const { return t.stage == stage_ && in_scope(t.loop, loop_); }
-  constexpr MappedDims mapped_on(AxisInfo const* axis) const {
+  constexpr MappedDims const& mapped_on(AxisInfo const* axis) const {
     for (i32 i = policies_.size() - 1; i >= 0; --i)
       if (policies_[i].axis == axis) return policies_[i].dims;
-    return {};
+    return no_dims_;
+  }
+  constexpr bool in_force(AxisInfo const* axis) const {
+    for (i32 i = 0; i < policies_.size(); ++i)
+      if (policies_[i].axis == axis) return true;
+    return false;
   }
   constexpr i32 axis_index(AxisInfo const* axis) {
     for (i32 i = 0; i < mesh().size(); ++i)
