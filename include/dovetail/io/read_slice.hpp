@@ -7,7 +7,7 @@
 #include <concepts>
 #include <cstring>
 #include <dovetail/io/error.hpp>
-#include <dovetail/io/half.hpp>
+#include <dovetail/tensor/half.hpp>
 #include <dovetail/io/tensor_entry.hpp>
 
 namespace dovetail {

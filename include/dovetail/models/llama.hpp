@@ -19,6 +19,7 @@ struct LlamaConfig {
   double epsilon = 1e-5;
   bool attention_bias = false;  ///< of q, k, v and o
   bool mlp_bias = false;
+  i64 window = 0;               ///< sliding window of attention (Mistral); 0: none
 
   constexpr EmbeddingConfig embedding() const { return EmbeddingConfig{vocab_size, embed_size}; }
   constexpr RmsNormConfig norm(char const* role) const {
@@ -28,7 +29,7 @@ struct LlamaConfig {
     AttentionConfig c;
     c.embed_size = embed_size, c.head_count = head_count, c.kv_head_count = kv_head_count, c.head_size = head_size;
     c.q_bias = c.k_bias = c.v_bias = c.o_bias = attention_bias;
-    c.rope = rope;
+    c.rope = rope, c.window = window;
     return c;
   }
   constexpr GatedMlpConfig mlp() const {
@@ -83,9 +84,9 @@ inline constexpr CheckpointName llama_names[] = {
     {"layers.*.mlp.up.*", "model.layers.*.mlp.up_proj.*"},
     {"layers.*.mlp.down.*", "model.layers.*.mlp.down_proj.*"},
 };
-/// Tensors that files carry and the model does not read: a head stored although it is tied, tables that are computed.
-inline constexpr char const* llama_tied_unused[] = {"lm_head.weight", "model.layers.*.self_attn.rotary_emb.inv_freq"};
-inline constexpr char const* llama_untied_unused[] = {"model.layers.*.self_attn.rotary_emb.inv_freq"};
+/// Tensors that files carry and no model of the family reads: a head stored although it is tied, computed tables.
+inline constexpr char const* llama_unread[] = {"model.layers.*.self_attn.rotary_emb.inv_freq"};
+inline constexpr char const* llama_tied_unread[] = {"model.layers.*.self_attn.rotary_emb.inv_freq", "lm_head.weight"};
 
 namespace models {
 

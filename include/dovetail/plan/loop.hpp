@@ -3,7 +3,7 @@
 // given, or moved or fetched a value from outside, everything is put back, that is done once before the loop, and the
 // body runs again: a small fixed number of passes. Afterwards nothing defined inside is visible outside.
 #pragma once
-#include <dovetail/plan/builder.hpp>
+#include <dovetail/plan/placing.hpp>
 
 namespace dovetail {
 

@@ -1,10 +1,31 @@
 // SPDX-License-Identifier: MIT
-// Stages of the builder: dealing numbered layers to stages, the transfer of a value to the stage that reads it, and
-// the mesh read off the nesting of policies with its two rules (one path holds all axes; all paths agree in order).
+// Policies and stages of the builder: axes that come into force, numbered layers dealt to stages, and the mesh read off
+// the nesting of policies with its two rules (one path holds all axes; all paths agree in order).
 #pragma once
-#include <dovetail/plan/builder.hpp>
+#include <dovetail/plan/placing.hpp>
 
 namespace dovetail {
+
+/// Puts a policy in force, and notes the path of axes that it makes.
+constexpr void Builder::enter(Policy const& policy) {
+  for (auto const& p : policies_) {
+    if (p.axis != policy.axis || p.dims.size() != policy.dims.size() || p.dims.empty()) continue;
+    bool same = true;
+    for (auto const* d : policy.dims) {
+      bool known = false;
+      for (auto const* q : p.dims) known = known || q == d;
+      same = same && known;
+    }
+    if (same) fail(Verdict{.rule = Rule::policy_twice, .dim = policy.dims[0], .axis = policy.axis});
+  }
+  policies_.push(policy);
+  axis_index(policy.axis);
+  AxisPath path{stage_, active_axes(), nullptr, plan.scopes[scope_].path};
+  for (i32 s = scope_; s >= 0 && !path.layer; s = plan.scopes[s].parent) path.layer = plan.scopes[s].layer;
+  for (auto const& p : paths_)
+    if (p.stage == stage_ && p.axes == path.axes) return;
+  paths_.push(path);
+}
 
 /// Opens a new stage; its mesh is what the policies in force bring, or what an earlier run found.
 constexpr void Builder::next_stage() {
@@ -82,54 +103,6 @@ constexpr void Builder::admit(Value x, i32 from_policy) {
   for (i32 i = from_policy; i < policies_.size(); ++i)
     for (auto const* dim : policies_[i].dims)
       if (has(dims(x), dim)) move(x.id, axis_index(policies_[i].axis), split_on(dim));
-}
-
-/// Makes a value of another stage readable here: settles it there, keeps its split on axes that both stages have,
-/// and sends it. A model input is asked for where it is read.
-constexpr void Builder::fetch(i32 handle) {
-  if (tensor(handle).stage == stage_) return;
-  i32 const origin = tensor(handle).origin;
-  for (i32 i = origin; i >= 0; i = next_version_[i])
-    if (visible(plan.values[i])) {
-      current_[handle] = i;
-      return;
-    }
-  i32 const here = stage_, loop = loop_;
-  Tensor arrived = tensor(handle);
-  if (arrived.value_class == ValueClass::input) {
-    loop_ = -1;
-    arrived.places = Places{};
-    current_[handle] = add_version(arrived, origin);
-    loop_ = loop;
-    return;
-  }
-  Mesh const& to = plan.stages[here].mesh;
-  stage_ = tensor(handle).stage, loop_ = tensor(handle).loop;
-  i32 kept[max_axes];  // by sending axis: the receiving stage's index of it
-  i32 last = -1;
-  for (i32 a = 0; a < mesh().size(); ++a) {
-    kept[a] = -1;
-    for (i32 k = last + 1; k < to.size(); ++k)
-      if (to[k] == mesh()[a]) last = kept[a] = k;
-    if (kept[a] < 0 || tensor(handle).places[a].partial()) move(handle, a, whole_place);
-  }
-  arrived = tensor(handle);
-  Places const sent_places = arrived.places;
-  arrived.places = Places{};
-  arrived.value_class = ValueClass::temporary;
-  for (i32 a = 0; a < mesh().size(); ++a)
-    if (kept[a] >= 0) arrived.places[kept[a]] = sent_places[a];
-  i32 const sent = current_[handle], from_stage = stage_;
-  stage_ = here, loop_ = -1;
-  i32 const received = add_version(arrived, origin);
-  Step s;
-  s.kind = StepKind::send;
-  s.operands.push({sent, false});
-  s.results.push(received);
-  plan.edges.push({plan.steps.size(), from_stage, here, sent, received});
-  emit(s);
-  loop_ = loop;
-  current_[handle] = received;
 }
 
 namespace mesh_rules {

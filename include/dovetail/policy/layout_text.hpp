@@ -33,7 +33,7 @@ struct Layout {
   std::vector<i32> cuts{};                    ///< layers a stage; empty: dealt evenly
   std::vector<std::vector<Policy>> stages{};  ///< policies of each stage; empty: `inner` for all
   std::vector<Policy> inner{};                ///< inside the pipeline, the same for all stages
-  std::vector<RolePolicy> roles{};            ///< around layers of one role
+  std::vector<RolePolicy> roles{};            ///< around layers of one role, of all stages or of one
 };
 
 namespace layout_text {
@@ -68,6 +68,7 @@ class Reader {
   std::string_view text_;
   std::vector<DimInfo const*> dims_;
   std::size_t at_ = 0;
+  bool in_stage_ = false;
   Layout layout_{};
 
   [[noreturn]] void fail(std::string const& what) const {
@@ -185,13 +186,14 @@ class Reader {
       if (word == p.axis->name && p.axis != axis)
         fail("states axis " + word + " twice with other sizes or shares");
     MappedDims const mapped = take('(') ? stated_dims() : usual_dims(word);
+    i32 const stage = in_stage_ ? static_cast<i32>(layout_.stages.size()) - 1 : -1;
     if (take('@')) {
       do {
         std::size_t const from = at_;
         while (is_letter(peek()) || is_digit(peek()) || peek() == '.') ++at_;
         if (from == at_) fail("lacks the role of a layer after @");
         if (at_ - from >= sizeof(Name::chars)) fail("names a role that is too long");
-        layout_.roles.push_back({dovetail::name(std::string(text_.substr(from, at_ - from)).c_str()), {axis, mapped}});
+        layout_.roles.push_back({dovetail::name(std::string(text_.substr(from, at_ - from)).c_str()), {axis, mapped}, stage});
       } while (take(','));
       if (!standing(word, to)) to.push_back({axis, {}});  // the axis is there, and off but for those layers
     } else {
@@ -211,6 +213,7 @@ class Reader {
         fail("states layers for " + std::to_string(layout_.cuts.size()) + " stages of " + std::to_string(size));
     }
     if (!take('[')) return end_of_item();
+    in_stage_ = true;
     layout_.stages.emplace_back();
     for (;;) {
       skip();
@@ -225,6 +228,7 @@ class Reader {
       if (word == "single") continue;
       item(word, layout_.stages.back());
     }
+    in_stage_ = false;
     if (static_cast<i32>(layout_.stages.size()) != size)
       fail("states policies of " + std::to_string(layout_.stages.size()) + " stages, not of " + std::to_string(size));
     end_of_item();

@@ -1,0 +1,234 @@
+// SPDX-License-Identifier: MIT
+// Placing calls: what the builder does for each one. It asks decide() axis by axis, moves operands to where they must
+// be (or takes a version that stands there already), sends values that live on another stage, and emits the step.
+#pragma once
+#include <dovetail/plan/builder.hpp>
+
+namespace dovetail {
+
+constexpr StepKind redistribution(Place from, Place to) {
+  if (from.partial()) return to.cut() ? StepKind::reduce_scatter : StepKind::all_reduce;
+  if (from.kind == Kind::shared) return StepKind::share_reduce;
+  if (from.kind == Kind::split)
+    return to.kind == Kind::shared  ? StepKind::own
+           : to.kind == Kind::split ? StepKind::all_to_all
+                                    : StepKind::all_gather;
+  return StepKind::slice;
+}
+
+/// Every rank that holds a share must get a unit, counted through the whole stack of axes on the dim.
+constexpr void Builder::check_split(Dims const& d, Places const& places, DimInfo const* dim) {
+  Extent const* e = find(d, dim);
+  if (!e || e->symbol != Symbol::fixed || dim->may_be_empty) return;
+  i64 least = ceil_div(e->lead, e->unit), ranks = 1;
+  for (i32 a = 0; a < mesh().size(); ++a) {
+    if (!places[a].cut() || places[a].dim != dim) continue;
+    AxisInfo const& axis = *mesh()[a];
+    ranks *= axis.holders();
+    i64 smallest = least;
+    for (i32 r = 0; r < axis.size; ++r) {
+      i64 const units = units_of(least, axis, r);
+      if (axis.share(r) > 0 && units < smallest) smallest = units;
+    }
+    if (smallest > 0) {
+      least = smallest;
+      continue;
+    }
+    fail(Verdict{.rule = Rule::placement_split, .dim = dim, .axis = &axis, .extent = e->lead,
+          .units = ceil_div(e->lead, e->unit), .ranks = ranks});
+    return;
+  }
+}
+
+/// The call says one thing of each dim, and its operands, parameters and results agree with it and with each other.
+constexpr void Builder::check_call(Call const& call) {
+  struct Seen {
+    Extent const* extent = nullptr;
+    i32 first = 0, last = 0;  // tensors that have it
+  };
+  Vec<Seen, max_roles> seen;
+  i32 tensors = 0;
+  auto const reject = [&](Rule rule, DimInfo const* dim, i64 extent, i64 units) {
+    fail(Verdict{.rule = rule, .dim = dim, .op = call.op->name, .extent = extent, .units = units});
+  };
+  auto const look_at = [&](Dims const& d) {
+    for (Extent const* e = d.begin(); e != d.end(); ++e) {
+      Seen* known = seen.begin();
+      while (known != seen.end() && known->extent->dim != e->dim) ++known;
+      if (known == seen.end()) seen.push(Seen{e, tensors, -1});
+      if (known->last == tensors) reject(Rule::op_roles, e->dim, e->size, 0);  // twice in one tensor: take a guise
+      if (known->extent->size != e->size || known->extent->symbol != e->symbol)
+        reject(Rule::op_extents, e->dim, known->extent->size, e->size);
+      known->last = tensors;
+    }
+    ++tensors;
+  };
+  for (auto const& o : call.operands) look_at(dims(o.value));
+  for (auto p : call.parameters) look_at(plan.values[plan.parameters[p.id].value].dims);
+  i32 const read = tensors;
+  for (auto const& r : call.results) look_at(r.dims);
+  for (Seen const* s = seen.begin(); s != seen.end() && s->first < read; ++s) {
+    DimInfo const* dim = s->extent->dim;
+    Role const role = call.role_of(dim);
+    if (role != Role::mapped && role != Role::contracted) continue;
+    bool in_result = false;
+    for (auto const& r : call.results)
+      in_result = in_result || has_exactly(r.dims, dim) || (dim->leader && has_exactly(r.dims, dim->leader));
+    if (in_result != (role == Role::mapped)) reject(Rule::op_roles, dim, s->extent->size, 0);
+  }
+}
+
+constexpr Vec<Value, max_results> Builder::apply_all(Call call) {
+  for (auto const& o : call.operands)
+    if (!o.witness) fetch(o.value.id);
+  if (checks_) check_call(call);
+  Places result[max_results]{};
+  for (i32 a = 0; a < mesh().size(); ++a) {
+    Vec<Arrival, max_operands> operands;
+    Vec<Arrival, max_parameters> parameters;
+    for (auto const& o : call.operands) operands.push({&dims(o.value), places(o.value)[a], true});
+    for (auto p : call.parameters) {
+      Parameter const& q = plan.parameters[p.id];
+      parameters.push({&plan.values[q.value].dims, tensor(q.value).places[a], q.placed});
+    }
+    Decision const d = decide(call, operands, parameters, mapped_on(mesh()[a]));
+    if (d.rule != Rule::ok)
+      fail(Verdict{.rule = d.rule, .dim = d.dim, .other_dim = d.other_dim, .axis = mesh()[a], .op = call.op->name});
+    for (i32 i = 0; i < call.operands.size(); ++i)
+      if (!call.operands[i].witness) move(call.operands[i].value.id, a, d.operand[i]);
+    for (i32 i = 0; i < call.parameters.size(); ++i) {
+      Parameter const& q = plan.parameters[call.parameters[i].id];
+      if (q.placed) {
+        move(q.value, a, d.parameter[i]);
+        continue;
+      }
+      Tensor& leaf = plan.values[q.value];
+      leaf.places[a] = d.parameter[i];
+      if (d.parameter[i].cut()) check_split(leaf.dims, leaf.places, d.parameter[i].dim);
+    }
+    for (i32 i = 0; i < call.results.size(); ++i) result[i][a] = d.result[i];
+  }
+  Step s;
+  s.op = call.op, s.numbers = call.numbers, s.state = call.state.id;
+  for (auto const& o : call.operands) s.operands.push({current_[o.value.id], o.witness});
+  for (auto p : call.parameters) {
+    plan.parameters[p.id].placed = true;
+    s.parameters.push({p.id, current_[plan.parameters[p.id].value]});
+  }
+  if (s.state >= 0) plan.values[plan.states[s.state].value].places = result[0];
+  Vec<Value, max_results> made;
+  for (i32 i = 0; i < call.results.size(); ++i) {
+    Tensor t;
+    t.dims = call.results[i].dims, t.storage = call.results[i].storage, t.places = result[i];
+    made.push({add_value(t)});
+    s.results.push(made.back().id);
+  }
+  emit(s);
+  return made;
+}
+
+/// Changes the placement of a value on one axis: takes a version that already stands so, or emits the redistribution.
+constexpr void Builder::move(i32 handle, i32 axis, Place to) {
+  Place from = tensor(handle).places[axis];
+  if (from == to) return;
+  if (from.kind == Kind::shared && !(to == split_on(from.dim))) {
+    move(handle, axis, split_on(from.dim));
+    from = tensor(handle).places[axis];
+    if (from == to) return;
+  }
+  bool const owns = from.kind == Kind::split && to == shared_on(from.dim);  // a local mask: inner axes stay as they are
+  for (i32 i = mesh().size() - 1; i > axis && !owns; --i) {
+    Place const inner = tensor(handle).places[i];
+    if (inner.cut() && ((from.cut() && inner.dim == from.dim) || (to.cut() && inner.dim == to.dim)))
+      move(handle, i, whole_place);  // peel: an outer split of a dim may not change under an inner one
+  }
+  Tensor moved = tensor(handle);
+  moved.places[axis] = to;
+  i32 const origin = plan.values[current_[handle]].origin;
+  for (i32 i = origin; i >= 0; i = next_version_[i])
+    if (visible(plan.values[i]) && plan.values[i].places == moved.places) {
+      current_[handle] = i;
+      return;
+    }
+  if (to.cut()) check_split(moved.dims, moved.places, to.dim);
+  if (moved.value_class == ValueClass::input && from.whole()) {  // a run is asked for the part that is read
+    i32 const outer = loop_;
+    loop_ = -1;
+    current_[handle] = add_version(moved, origin);
+    loop_ = outer;
+    return;
+  }
+  moved.value_class = ValueClass::temporary;
+  Step s;
+  s.kind = redistribution(from, to);
+  s.axis = axis, s.from = from, s.to = to;
+  s.operands.push({current_[handle], false});
+  i32 const version = add_version(moved, origin);
+  s.results.push(version);
+  current_[handle] = version;
+  emit(s);
+}
+
+/// Makes a value of another stage readable here: settles it there, keeps its split on axes that both stages have,
+/// and sends it. A model input is asked for where it is read.
+constexpr void Builder::fetch(i32 handle) {
+  if (tensor(handle).stage == stage_) return;
+  i32 const origin = tensor(handle).origin;
+  for (i32 i = origin; i >= 0; i = next_version_[i])
+    if (visible(plan.values[i])) {
+      current_[handle] = i;
+      return;
+    }
+  i32 const here = stage_, loop = loop_;
+  Places const nowhere{};  // named: g++ 12 fails on the assignment of a temporary
+  Tensor arrived = tensor(handle);
+  if (arrived.value_class == ValueClass::input) {
+    loop_ = -1;
+    arrived.places = nowhere;
+    current_[handle] = add_version(arrived, origin);
+    loop_ = loop;
+    return;
+  }
+  Mesh const& to = plan.stages[here].mesh;
+  stage_ = tensor(handle).stage, loop_ = tensor(handle).loop;
+  i32 kept[max_axes];  // by sending axis: the receiving stage's index of it
+  i32 last = -1;
+  for (i32 a = 0; a < mesh().size(); ++a) {
+    kept[a] = -1;
+    for (i32 k = last + 1; k < to.size(); ++k)
+      if (to[k] == mesh()[a]) last = kept[a] = k;
+    if (kept[a] < 0 || tensor(handle).places[a].partial()) move(handle, a, whole_place);
+  }
+  arrived = tensor(handle);
+  Places const sent_places = arrived.places;
+  arrived.places = nowhere;
+  arrived.value_class = ValueClass::temporary;
+  for (i32 a = 0; a < mesh().size(); ++a)
+    if (kept[a] >= 0) arrived.places[kept[a]] = sent_places[a];
+  i32 const sent = current_[handle], from_stage = stage_;
+  stage_ = here, loop_ = -1;
+  i32 const received = add_version(arrived, origin);
+  Step s;
+  s.kind = StepKind::send;
+  s.operands.push({sent, false});
+  s.results.push(received);
+  plan.edges.push({plan.steps.size(), from_stage, here, sent, received});
+  emit(s);
+  loop_ = loop;
+  current_[handle] = received;
+}
+
+constexpr Value Builder::apply(Call const& call) { return apply_all(call)[0]; }
+constexpr void Builder::settle(Value v) {
+  for (i32 a = 0; a < mesh().size(); ++a)
+    if (places(v)[a].partial()) move(v.id, a, whole_place);
+}
+constexpr void Builder::output(char const* name, Value v) {
+  settle(v);
+  plan.outputs.push(Output{dovetail::name(name), current_[v.id]});
+}
+constexpr void Builder::bring(i32 handle, Places const& to) {
+  for (i32 a = 0; a < mesh().size(); ++a) move(handle, a, to[a]);
+}
+
+}  // namespace dovetail
