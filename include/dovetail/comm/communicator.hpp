@@ -84,30 +84,29 @@ concept CommunicatorGroup = std::copyable<G> && requires(G const& g) {
 /// Handle of an enqueued operation. The destructor of one that was not waited for completes it, or returns where the
 /// world has failed. One that an exception destroys cannot be completed: its world has failed.
 template <class R>
-concept CommunicatorRequest = std::movable<R> && !std::copyable<R> && requires(R& r) {
+concept CommunicatorRequest = std::movable<R> && !std::copyable<R> && requires(R & r) {
   { r.wait() } -> std::same_as<void>;
 };
 
 /// What every backend has. Blocking use is `c.all_reduce(...).wait()`.
 template <class C>
-concept Communicator =
-    CommunicatorGroup<typename C::Group> && CommunicatorRequest<typename C::Request> &&
+concept Communicator = CommunicatorGroup<typename C::Group> && CommunicatorRequest<typename C::Request> &&
     requires(C& c, C const& observed, typename C::Group const& g, std::span<int const> world_ranks, void* inout,
              void const* in, void* out, i64 n, Element element, Reduction reduction, int rank, int tag) {
-      { observed.rank() } -> std::same_as<int>;
-      { observed.size() } -> std::same_as<int>;
-      // At set-up; every member calls it with the same list. A group of one is legal: its collectives are local.
-      { c.group(world_ranks) } -> std::same_as<typename C::Group>;
-      { c.all_reduce(g, inout, n, element, reduction) } -> std::same_as<typename C::Request>;
-      // From the group's member `rank`.
-      { c.broadcast(g, inout, n, element, rank) } -> std::same_as<typename C::Request>;
-      // Matched by (from, to, tag) in order. A send may wait for its receive: wait() returns once it was copied.
-      { c.send(rank, in, n, element, tag) } -> std::same_as<typename C::Request>;
-      { c.receive(rank, out, n, element, tag) } -> std::same_as<typename C::Request>;
-      { c.barrier(g) } -> std::same_as<typename C::Request>;
-      { observed.counters() } -> std::convertible_to<TrafficCounters>;
-      c.reset_counters();
-    };
+  { observed.rank() } -> std::same_as<int>;
+  { observed.size() } -> std::same_as<int>;
+  // At set-up; every member calls it with the same list. A group of one is legal: its collectives are local.
+  { c.group(world_ranks) } -> std::same_as<typename C::Group>;
+  { c.all_reduce(g, inout, n, element, reduction) } -> std::same_as<typename C::Request>;
+  // From the group's member `rank`.
+  { c.broadcast(g, inout, n, element, rank) } -> std::same_as<typename C::Request>;
+  // Matched by (from, to, tag) in order. A send may wait for its receive: wait() returns once it was copied.
+  { c.send(rank, in, n, element, tag) } -> std::same_as<typename C::Request>;
+  { c.receive(rank, out, n, element, tag) } -> std::same_as<typename C::Request>;
+  { c.barrier(g) } -> std::same_as<typename C::Request>;
+  { observed.counters() } -> std::convertible_to<TrafficCounters>;
+  c.reset_counters();
+};
 
 /// `in` is the concatenation of every member's part in group order; member i gets the reduction of counts[i] elements.
 /// `out` may be this rank's place in `in`.
@@ -119,18 +118,17 @@ concept WithReduceScatter = Communicator<C> && requires(C& c, typename C::Group 
 
 /// `out` becomes the concatenation of the counts[i] elements of each member i; `in` may be in its place in `out`.
 template <class C>
-concept WithAllGather =
-    Communicator<C> && requires(C& c, typename C::Group const& g, void const* in, void* out,
-                                std::span<i64 const> counts, Element e) {
-      { c.all_gather(g, in, out, counts, e) } -> std::same_as<typename C::Request>;
-    };
+concept WithAllGather = Communicator<C> &&
+    requires(C& c, typename C::Group const& g, void const* in, void* out, std::span<i64 const> counts, Element e) {
+  { c.all_gather(g, in, out, counts, e) } -> std::same_as<typename C::Request>;
+};
 
 /// send_counts[i] elements go to member i, receive_counts[i] come from it; both buffers are packed in group order.
 template <class C>
-concept WithAllToAll =
-    Communicator<C> && requires(C& c, typename C::Group const& g, void const* in, void* out,
-                                std::span<i64 const> send_counts, std::span<i64 const> receive_counts, Element e) {
-      { c.all_to_all(g, in, send_counts, out, receive_counts, e) } -> std::same_as<typename C::Request>;
-    };
+concept WithAllToAll = Communicator<C> &&
+    requires(C& c, typename C::Group const& g, void const* in, void* out, std::span<i64 const> send_counts,
+             std::span<i64 const> receive_counts, Element e) {
+  { c.all_to_all(g, in, send_counts, out, receive_counts, e) } -> std::same_as<typename C::Request>;
+};
 
 }  // namespace dovetail

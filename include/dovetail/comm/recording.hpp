@@ -54,22 +54,17 @@ class RecordingCommunicator {
     return inner_.all_reduce(g, inout, n, element, reduction);
   }
   Request reduce_scatter(Group const& g, void const* in, void* out, std::span<i64 const> counts, Element element,
-                         Reduction reduction)
-    requires WithReduceScatter<Inner>
-  {
+                         Reduction reduction) requires WithReduceScatter<Inner> {
     note({Exchange::reduce_scatter, g.size(), element, {counts.begin(), counts.end()}});
     return inner_.reduce_scatter(g, in, out, counts, element, reduction);
   }
-  Request all_gather(Group const& g, void const* in, void* out, std::span<i64 const> counts, Element element)
-    requires WithAllGather<Inner>
-  {
+  Request all_gather(Group const& g, void const* in, void* out, std::span<i64 const> counts,
+                     Element element) requires WithAllGather<Inner> {
     note({Exchange::all_gather, g.size(), element, {counts.begin(), counts.end()}});
     return inner_.all_gather(g, in, out, counts, element);
   }
   Request all_to_all(Group const& g, void const* in, std::span<i64 const> send_counts, void* out,
-                     std::span<i64 const> receive_counts, Element element)
-    requires WithAllToAll<Inner>
-  {
+                     std::span<i64 const> receive_counts, Element element) requires WithAllToAll<Inner> {
     note({Exchange::all_to_all, g.size(), element, {receive_counts.begin(), receive_counts.end()}});
     return inner_.all_to_all(g, in, send_counts, out, receive_counts, element);
   }

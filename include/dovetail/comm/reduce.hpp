@@ -4,7 +4,7 @@
 #pragma once
 #include <cstdint>
 #include <dovetail/comm/communicator.hpp>
-#include <dovetail/comm/half.hpp>
+#include <dovetail/tensor/half.hpp>
 
 namespace dovetail {
 

@@ -11,14 +11,16 @@ namespace dovetail {
 /// A local tensor of any element type: row-major, `rows` x `width`.
 struct View {
   void* memory = nullptr;
-  i64 rows = 0;               ///< of the symbolic dims, sequence after sequence; 1 where there are none
-  i64 width = 0;              ///< product of the fixed dims' ranges
+  i64 rows = 0;   ///< of the symbolic dims, sequence after sequence; 1 where there are none
+  i64 width = 0;  ///< product of the fixed dims' ranges
   Dims const* dims = nullptr;
-  Range ranges[max_dims]{};   ///< global range of each fixed dim, by position in dims; symbolic ones are not set
-  Span<Segment> segments{};   ///< which positions the rows are; rows of a cache lie apart, so use Segment::row
+  Range ranges[max_dims]{};  ///< global range of each fixed dim, by position in dims; symbolic ones are not set
+  Span<Segment> segments{};  ///< which positions the rows are; rows of a cache lie apart, so use Segment::row
 
   template <class T>
-  T* as() const { return static_cast<T*>(memory); }
+  T* as() const {
+    return static_cast<T*>(memory);
+  }
   /// Range of the fixed dim `dim`. @pre the tensor has it
   Range range(DimInfo const* dim) const {
     for (i32 k = 0; k < dims->size(); ++k)
@@ -35,9 +37,9 @@ struct View {
 /// Sampling of the next token of one sequence; greedy where temperature is 0.
 struct ChoiceRule {
   double temperature = 0;
-  double threshold = 0;      ///< logits below it are out (top-k and top-p, agreed between ranks before)
+  double threshold = 0;  ///< logits below it are out (top-k and top-p, agreed between ranks before)
   bool has_threshold = false;
-  std::uint64_t seed = 0;    ///< of this sequence and step: noise is a function of (seed, global token id)
+  std::uint64_t seed = 0;  ///< of this sequence and step: noise is a function of (seed, global token id)
 };
 
 template <class Device>
@@ -48,9 +50,9 @@ struct KernelCall {
   typename Device::Weight const* weights[max_parameters]{};
   View parameters[max_parameters]{};  ///< shape of the weights; memory is null where a device keeps them packed only
   View results[max_results]{};
-  View state{};                       ///< cache of the step: segments give each sequence's first row
+  View state{};  ///< cache of the step: segments give each sequence's first row
   RunShape sequences{};
-  Span<ChoiceRule> rules{};           ///< by sequence; empty: greedy
+  Span<ChoiceRule> rules{};  ///< by sequence; empty: greedy
 
   double number(int i) const { return step->numbers[i]; }
 };

@@ -202,7 +202,7 @@ class Executor {
     for (i32 v = 0; v < plan_.values.size(); ++v) {
       Tensor const& t = plan_.values[v];
       if (t.stage != place_.stage) continue;
-      boxes_[index(v)] = held_box(*tables_, t, mesh(), place_.at, alias_[index(v)] >= 0 ? options_.capacity : 0);
+      boxes_[index(v)] = held_box(*tables_, t, mesh(), place_.at, rows_apart(v));
       views_[index(v)] = view_of(t, boxes_[index(v)]);
     }
     for (auto const& s : plan_.states) {
@@ -212,6 +212,8 @@ class Executor {
       state_views_.push_back(mine ? view_of(plan_.values[s.value], state_boxes_.back()) : View{});
     }
   }
+  /// Rows between the sequences of a value that is a view of a cache; 0: they follow one another.
+  i64 rows_apart(i32 value) const { return alias_[index(value)] >= 0 ? options_.capacity : 0; }
   static View view_of(Tensor const& t, TableBox const& b) {
     View v;
     v.dims = &t.dims, v.width = b.box.width();
@@ -236,7 +238,7 @@ class Executor {
       else if (s.kind == StepKind::send) b.sender = static_cast<int>(receives_from(plan_, i, rank_));
       else if (s.kind >= StepKind::all_reduce && s.kind <= StepKind::share_reduce)
         b.transfer.emplace(plan_, i, place_.at, *tables_, groups_[index(s.axis)],
-                           element_of(plan_.values[s.operands[0].value].storage));
+                           element_of(plan_.values[s.operands[0].value].storage), rows_apart(s.operands[0].value));
       else if (s.kind != StepKind::loop)
         throw std::invalid_argument("a plan of another phase than forward is not run by this executor");
       // The loop of a send is the receiver's; the sender runs it where its value is.

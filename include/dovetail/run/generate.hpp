@@ -28,7 +28,7 @@ struct GenerateRequest {
   Sampling sampling{};
   std::vector<i32> end_tokens{};            ///< a sequence ends after any of them
   i64 capacity = 0;                         ///< tokens a sequence that the caches hold; 0: what the request needs
-  bool all_logits = false;                  ///< logits of every prompt position, whole, in the result
+  bool all_logits = false;                  ///< logits of every computed position, whole, in the result
   /// Called for each new token, sequence by sequence, by the one rank that speaks for the sequence; other sequences
   /// may be on other threads. Returning false ends the sequence.
   std::function<bool(i64 sequence, i32 token)> on_token{};
@@ -38,7 +38,7 @@ struct GenerateRequest {
 struct SequenceResult {
   std::vector<i32> tokens{};
   Ended ended = Ended::length;
-  std::vector<std::vector<double>> logits{};  ///< by prompt position, then by token id, where asked for
+  std::vector<std::vector<double>> logits{};  ///< by position, prompt first, then by token id, where asked for
 };
 
 /// What one rank sent, held and did.
@@ -123,7 +123,7 @@ class RankGenerator {
     auto const start = Clock::now();
     prefill(result);
     auto const prefilled = Clock::now();
-    while (decode()) {
+    while (decode(result)) {
     }
     auto const end = Clock::now();
     seconds_[0] = std::chrono::duration<double>(prefilled - start).count();
@@ -172,11 +172,11 @@ class RankGenerator {
       now_[s] = tokens_[s];
     }
     pass();
-    if (request_.all_logits) keep_logits(result);
+    keep_logits(result);
     agree();
   }
   /// One more token of every sequence that goes on. @return false where none does
-  bool decode() {
+  bool decode(GenerateResult& result) {
     bool any = false;
     for (std::size_t s = 0; s < count_; ++s) {
       i64 const length = static_cast<i64>(tokens_[s].size());
@@ -187,6 +187,7 @@ class RankGenerator {
     }
     if (!any) return false;
     pass();
+    keep_logits(result);
     agree();
     return true;
   }
@@ -251,13 +252,14 @@ class RankGenerator {
   }
 
   void keep_logits(GenerateResult& result) {
+    if (!request_.all_logits) return;
     auto const view = executor_.view(plan_.result);
     if (!view || !speaks_logits()) return;
     Range const part = view->range(dim_of<vocab>);
     for (Segment const& s : view->segments) {
       auto& logits = result.sequences[static_cast<std::size_t>(s.sequence)].logits;  // sized by generate(), part by part
       for (i64 p = s.range.lo; p < s.range.hi; ++p) {
-        auto& row = logits[static_cast<std::size_t>(p)];
+        auto& row = logits[static_cast<std::size_t>(shape_[static_cast<std::size_t>(s.sequence)].past + p)];
         auto const* from = view->template as<typename D::Scalar>() + (s.row + p - s.range.lo) * view->width;
         for (i64 v = part.lo; v < part.hi; ++v) row[static_cast<std::size_t>(v)] = static_cast<double>(from[v - part.lo]);
       }
@@ -311,8 +313,9 @@ GenerateResult generate(World& world, Plan const& plan, Model const& model, Gene
   result.sequences.resize(request.prompts.size());
   result.ranks.resize(static_cast<std::size_t>(world.size()));
   for (std::size_t s = 0; s < request.prompts.size() && request.all_logits; ++s)
-    result.sequences[s].logits.assign(request.prompts[s].size(),
-                                      std::vector<double>(static_cast<std::size_t>(model.vocab_size)));
+    result.sequences[s].logits.assign(
+        request.prompts[s].size() + static_cast<std::size_t>(std::max<i64>(request.max_new_tokens - 1, 0)),
+        std::vector<double>(static_cast<std::size_t>(model.vocab_size)));
   std::vector<std::pair<double, double>> seconds(result.ranks.size());
   world.run([&](auto& comm) {
     auto device = make_device(comm.rank());
@@ -325,6 +328,9 @@ GenerateResult generate(World& world, Plan const& plan, Model const& model, Gene
     result.prefill_seconds = std::max(result.prefill_seconds, prefill);
     result.decode_seconds = std::max(result.decode_seconds, decode);
   }
+  for (std::size_t s = 0; s < result.sequences.size() && request.all_logits; ++s)  // only what was computed
+    result.sequences[s].logits.resize(
+        request.prompts[s].size() + (result.sequences[s].tokens.empty() ? 0 : result.sequences[s].tokens.size() - 1));
   for (auto const& p : request.prompts) result.prompt_tokens += static_cast<i64>(p.size());
   for (auto const& s : result.sequences) {
     i64 const made = static_cast<i64>(s.tokens.size());

@@ -48,7 +48,9 @@ template <class C>
 class Transfer {
  public:
   /// @param group the ranks along the step's axis, in order of their coordinate
-  Transfer(Plan const& plan, i32 step, Coordinate const& at, RowTables& tables, typename C::Group group, Element element)
+  /// @param apart rows between the sequences of what is moved where it is a view of a cache, else 0
+  Transfer(Plan const& plan, i32 step, Coordinate const& at, RowTables& tables, typename C::Group group, Element element,
+           i64 apart)
       : kind_(plan.steps[step].kind), group_(group), element_(element), size_(bytes_of(element)) {
     Step const& s = plan.steps[step];
     Tensor const &before = plan.values[s.operands[0].value], &after = plan.values[s.results[0]];
@@ -56,7 +58,7 @@ class Transfer {
     reduction_ = element == Element::choice            ? Reduction::arg_max
                  : s.from.kind == Kind::partial_max ? Reduction::maximum
                                                     : Reduction::sum;
-    mine_before_ = held_box(tables, before, mesh, at);
+    mine_before_ = held_box(tables, before, mesh, at, apart);
     mine_after_ = held_box(tables, after, mesh, at);
     if (kind_ == StepKind::own) {
       Places outer{};  // an element is owned by one rank of this axis and those outside it; inner axes still split
@@ -160,11 +162,17 @@ class Transfer {
   std::vector<i64> send_{}, receive_{};
 
   std::size_t bytes(i64 elements) const { return static_cast<std::size_t>(elements * size_); }
+  /// Copies what is owned. The rows of both tensors lie alike, but those of a cache begin elsewhere.
   void mask(std::byte const* before, std::byte* after) const {
-    Box const whole = mine_after_.now(), part = owned_.now();  // both local tensors lie alike
-    each_overlap(whole, part, [&](i64 at, i64, i64 run) {
-      std::memcpy(after + at * size_, before + at * size_, bytes(run));
-    });
+    Box const all = mine_before_.now(), owned = owned_.now(), to = mine_after_.now();
+    for (i32 s = 0; s < all.segments.size(); ++s) {
+      Box one = all, part = owned;
+      one.segments = {&all.segments[s], 1}, part.segments = {&owned.segments[s], 1};
+      i64 const back = (all.segments[s].row - to.segments[s].row) * all.width();
+      each_overlap(one, part, [&](i64 from, i64, i64 run) {
+        std::memcpy(after + (from - back) * size_, before + from * size_, bytes(run));
+      });
+    }
   }
 };
 

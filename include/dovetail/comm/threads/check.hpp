@@ -16,8 +16,9 @@ struct Check {
     throw std::invalid_argument("dovetail: rank " + std::to_string(rank) + ": " + name_of(verb) + ": " + what);
   }
 
-  void group(Group const& g) const {
+  void group(Group const& g, GroupRegistry const& world) const {
     if (!g.state()) refuse("the group is empty; make one with group(...) of this rank's communicator");
+    if (g.state()->world != &world) refuse("the group belongs to another world");
     if (g.world_rank(g.rank()) != rank)
       refuse("the group handle was made by rank " + std::to_string(g.world_rank(g.rank())) +
              "; every rank uses a handle of its own");

@@ -126,7 +126,8 @@ inline ThreadCommunicator::Group ThreadCommunicator::group(std::span<int const> 
   };
   bool in_it[threads::max_ranks] = {};
   for (int r : ranks) {
-    if (r < 0 || r >= size()) refuse("rank " + std::to_string(r) + " is not in this world of " + std::to_string(size()));
+    if (r < 0 || r >= size())
+      refuse("rank " + std::to_string(r) + " is not in this world of " + std::to_string(size()) + " ranks");
     if (std::exchange(in_it[r], true)) refuse("rank " + std::to_string(r) + " occurs twice");
   }
   if (!in_it[rank()]) refuse("the calling rank is not in the list");
@@ -137,7 +138,7 @@ inline ThreadCommunicator::Group ThreadCommunicator::group(std::span<int const> 
 inline ThreadCommunicator::Request ThreadCommunicator::all_reduce(Group const& g, void* inout, i64 n, Element element,
                                                                   Reduction reduction) {
   threads::Check const check{rank(), threads::Verb::all_reduce};
-  check.group(g);
+  check.group(g, world_.groups);
   check.buffer("inout", inout, n);
   check.reduction(element, reduction);
   check.aligned("inout", inout, element);
@@ -149,7 +150,7 @@ inline ThreadCommunicator::Request ThreadCommunicator::reduce_scatter(Group cons
                                                                       std::span<i64 const> counts, Element element,
                                                                       Reduction reduction) {
   threads::Check const check{rank(), threads::Verb::reduce_scatter};
-  check.group(g);
+  check.group(g, world_.groups);
   i64 const all = check.counts("counts", counts, g.size()), width = bytes_of(element);
   i64 const own = counts[static_cast<std::size_t>(g.rank())];
   check.buffer("in", in, all);
@@ -168,7 +169,7 @@ inline ThreadCommunicator::Request ThreadCommunicator::reduce_scatter(Group cons
 inline ThreadCommunicator::Request ThreadCommunicator::all_gather(Group const& g, void const* in, void* out,
                                                                   std::span<i64 const> counts, Element element) {
   threads::Check const check{rank(), threads::Verb::all_gather};
-  check.group(g);
+  check.group(g, world_.groups);
   i64 const all = check.counts("counts", counts, g.size()), width = bytes_of(element);
   i64 const own = counts[static_cast<std::size_t>(g.rank())];
   check.buffer("in", in, own);
@@ -188,7 +189,7 @@ inline ThreadCommunicator::Request ThreadCommunicator::all_to_all(Group const& g
                                                                   std::span<i64 const> receive_counts,
                                                                   Element element) {
   threads::Check const check{rank(), threads::Verb::all_to_all};
-  check.group(g);
+  check.group(g, world_.groups);
   i64 const sent = check.counts("send_counts", send_counts, g.size());
   i64 const received = check.counts("receive_counts", receive_counts, g.size()), width = bytes_of(element);
   auto const self = static_cast<std::size_t>(g.rank());
@@ -212,7 +213,7 @@ inline ThreadCommunicator::Request ThreadCommunicator::all_to_all(Group const& g
 inline ThreadCommunicator::Request ThreadCommunicator::broadcast(Group const& g, void* inout, i64 n, Element element,
                                                                  int root) {
   threads::Check const check{rank(), threads::Verb::broadcast};
-  check.group(g);
+  check.group(g, world_.groups);
   check.buffer("inout", inout, n);
   check.peer("the root", root, g.size());
   if (local(g)) return {};
@@ -235,7 +236,7 @@ inline ThreadCommunicator::Request ThreadCommunicator::receive(int from, void* o
 
 inline ThreadCommunicator::Request ThreadCommunicator::barrier(Group const& g) {
   threads::Check const check{rank(), threads::Verb::barrier};
-  check.group(g);
+  check.group(g, world_.groups);
   if (local(g)) return {};
   return started(collective(g, {check.verb, Element::u8, Reduction::sum, 0, 0, 0}, nullptr, nullptr));
 }

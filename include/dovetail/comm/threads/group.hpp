@@ -40,11 +40,14 @@ struct alignas(64) Member {
   Cell& cell(Ticket t) { return cells[t % 2]; }
 };
 
+class GroupRegistry;
+
 struct GroupState {
-  explicit GroupState(std::vector<int> world_ranks)
-      : ranks(std::move(world_ranks)), members(std::make_unique<Member[]>(ranks.size())) {}
+  GroupState(GroupRegistry const& registry, std::vector<int> world_ranks)
+      : world(&registry), ranks(std::move(world_ranks)), members(std::make_unique<Member[]>(ranks.size())) {}
   int size() const { return static_cast<int>(ranks.size()); }
 
+  GroupRegistry const* const world;  ///< which world's group it is
   std::vector<int> const ranks;
   std::unique_ptr<Member[]> const members;
 };
@@ -55,7 +58,7 @@ class GroupRegistry {
   GroupState& find(std::vector<int> const& ranks) {
     std::lock_guard const lock(mutex_);
     auto& state = groups_[ranks];
-    if (!state) state = std::make_unique<GroupState>(ranks);
+    if (!state) state = std::make_unique<GroupState>(*this, ranks);
     return *state;
   }
 

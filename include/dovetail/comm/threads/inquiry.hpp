@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Finds out that a world is stuck: every rank waits, or has ended, and none can go on. A rank that has slept for a while
-// asks; every sleeping rank answers after one more look that found nothing. If all have answered and none has moved
-// since before the question, none ever will, and the world fails with what each rank waits for. No timeout decides.
+// Finds out that a world is stuck: every rank waits, or has ended, and none can go on. A rank that has slept for a
+// while asks; every sleeping rank answers after one more look that found nothing. If all have answered and none has
+// moved since before the question, none ever will, and the world fails with what each waits for. No timeout decides.
 #pragma once
 #include <dovetail/comm/threads/failure.hpp>
 

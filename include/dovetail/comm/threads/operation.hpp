@@ -8,10 +8,10 @@
 namespace dovetail::threads {
 
 enum class Stage : std::uint8_t {
-  queued,    ///< not yet posted: a peer still needs the cell that it will take
-  posted,    ///< waits for every member's post, or for the other end
-  reduced,   ///< two-shot: waits for every member's block
-  leaving,   ///< has all it needs; peers may still read its buffer
+  queued,   ///< not yet posted: a peer still needs the cell that it will take
+  posted,   ///< waits for every member's post, or for the other end
+  reduced,  ///< two-shot: waits for every member's block
+  leaving,  ///< has all it needs; peers may still read its buffer
   complete,
 };
 
@@ -29,8 +29,8 @@ struct Operation {
   i64 counts[2][max_ranks];
 
   // Of a send and a receive.
-  Operation* letter = nullptr;     ///< the send that a receive was matched with
-  Operation* link = nullptr;       ///< next in an inbox
+  Operation* letter = nullptr;    ///< the send that a receive was matched with
+  Operation* link = nullptr;      ///< next in an inbox
   std::atomic<bool> read{false};  ///< the receiver has copied this send
 
   std::string text() const { return text_of(call, counts[0], counts[1], group.size()); }
@@ -66,8 +66,7 @@ class Inbox {
  public:
   void push(Operation& send) {
     send.link = newest_.load(std::memory_order_relaxed);
-    while (!newest_.compare_exchange_weak(send.link, &send, std::memory_order_release, std::memory_order_relaxed)) {
-    }
+    while (!newest_.compare_exchange_weak(send.link, &send, std::memory_order_release, std::memory_order_relaxed)) {}
   }
   Operation* take_all() {
     if (!newest_.load(std::memory_order_relaxed)) return nullptr;

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: MIT
+// The two halves of an RMS norm in floats, the statistic in doubles. Reference twin: kernels/reference/norm.hpp.
+#pragma once
+#include <cmath>
+#include <dovetail/device/cpu/device.hpp>
+#include <dovetail/kernels/cpu/lanes.hpp>
+#include <dovetail/kernels/host/shape.hpp>
+
+namespace dovetail::kernels::cpu {
+
+/// y[l] = sum over t of x[l, t]^2, t over the dims that y lacks.
+inline void square_sum(KernelCall<Cpu> const& call) {
+  View const &x = call.operands[0], &y = call.results[0];
+  i64 const inner = host::elements_from(x, y.dims->size());
+  host::require_equal("square_sum", "elements of operand and of result times those summed", x.rows * x.width,
+                      y.rows * y.width * inner);
+  for (i64 l = 0; l < y.rows * y.width; ++l)
+    y.as<float>()[l] = static_cast<float>(sum_of_squares(x.as<float>() + l * inner, inner));
+}
+
+/// y[l, t] = x[l, t] / sqrt(sum[l] / elements + epsilon) * weight[t].
+inline void rms_scale(KernelCall<Cpu> const& call) {
+  View const &x = call.operands[0], &sum = call.operands[1], &y = call.results[0];
+  i64 const inner = call.parameters[0].width;
+  host::require_same_shape("rms_scale", x, y);
+  host::require_equal("rms_scale", "elements of operand and of sums times weights", x.rows * x.width,
+                      sum.rows * sum.width * inner);
+  float const* const weight = host::parameter(call, 0);
+  for (i64 l = 0; inner > 0 && l < sum.rows * sum.width; ++l) {
+    double const mean = static_cast<double>(sum.as<float>()[l]) / call.number(0);
+    auto const factor = static_cast<float>(1 / std::sqrt(mean + call.number(1)));
+    for (i64 i = 0; i < inner; ++i) y.as<float>()[l * inner + i] = x.as<float>()[l * inner + i] * factor * weight[i];
+  }
+}
+
+}  // namespace dovetail::kernels::cpu

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+// The two halves of an RMS norm on the grid. Squares are large, so their sum has the coarser unit 2^-22 and exact range
+// up to 2^31; squares are not negative, so a sum in range had every part of it in range, on every rank.
+#pragma once
+#include <dovetail/device/reference/device.hpp>
+#include <dovetail/kernels/host/shape.hpp>
+
+namespace dovetail::kernels::reference {
+
+/// y[l] = sum over t of x[l, t]^2, t over the dims that y lacks.
+inline void square_sum(KernelCall<Reference> const& call) {
+  View const &x = call.operands[0], &y = call.results[0];
+  i64 const inner = host::elements_from(x, y.dims->size());
+  host::require_equal("square_sum", "elements of operand and of result times those summed", x.rows * x.width,
+                      y.rows * y.width * inner);
+  for (i64 l = 0; l < y.rows * y.width; ++l) {
+    double const* const row = x.as<double>() + l * inner;
+    std::uint64_t bits = 0;
+    double sum = 0;
+    for (i64 i = 0; i < inner; ++i) {
+      bits += grid::square_bits(row[i]);
+      sum += row[i] * row[i];
+    }
+    for (i64 i = 0; i < inner && !(sum < grid::largest_square); ++i)  // else each of them is in range too
+      if (!(row[i] * row[i] < grid::largest_square))
+        throw RangeError("square_sum", "the square at row " + std::to_string(l) + ", element " + std::to_string(i),
+                         row[i] * row[i], grid::largest_square);
+    if (!(sum < grid::largest_square_sum))
+      throw RangeError("square_sum", "the sum of row " + std::to_string(l), sum, grid::largest_square_sum);
+    y.as<double>()[l] = grid::sum_of_squares(bits, inner);
+  }
+}
+
+/// y[l, t] = x[l, t] / sqrt(sum[l] / elements + epsilon) * weight[t].
+inline void rms_scale(KernelCall<Reference> const& call) {
+  View const &x = call.operands[0], &sum = call.operands[1], &y = call.results[0];
+  i64 const inner = call.parameters[0].width;
+  double const* const weight = host::parameter(call, 0);
+  host::require_same_shape("rms_scale", x, y);
+  host::require_equal("rms_scale", "elements of operand and of sums times weights", x.rows * x.width,
+                      sum.rows * sum.width * inner);
+  for (i64 l = 0; inner > 0 && l < sum.rows * sum.width; ++l) {
+    double const squares = sum.as<double>()[l];
+    if (!(squares <= grid::largest_square_sum))
+      throw RangeError("rms_scale", "the sum of squares of row " + std::to_string(l), squares,
+                       grid::largest_square_sum);
+    double const factor = 1 / std::sqrt(squares / call.number(0) + call.number(1));
+    for (i64 i = 0; i < inner; ++i)
+      y.as<double>()[l * inner + i] = grid::product(x.as<double>()[l * inner + i] * factor, weight[i]);
+  }
+  grid::check_values("rms_scale", y.as<double>(), y.rows, y.width);
+}
+
+}  // namespace dovetail::kernels::reference
