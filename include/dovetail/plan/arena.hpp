@@ -3,9 +3,9 @@
 // many bytes that takes. What depends on the plan is found out once; for a run only sizes and offsets are computed,
 // without allocation, so the executor asks again whenever the extents of a run change.
 #pragma once
+#include <dovetail/mesh/region.hpp>
 #include <dovetail/plan/buffers.hpp>
 #include <dovetail/plan/storage_bytes.hpp>
-#include <dovetail/mesh/region.hpp>
 
 namespace dovetail {
 
@@ -73,7 +73,7 @@ class ArenaPlanner {
   List<Rows> rows_{};
   List<Block> blocks_{};
   List<i32> members_{};
-  Array<char> conflicts_{};  ///< square, by block
+  Array<char> conflicts_{};               ///< square, by block
   List<i32> moments_{}, moment_begin_{};  ///< blocks that are alive when one of them begins to be
   List<i32> order_{}, placed_{};          ///< room for lay_out()
   bool fitted_ = false;

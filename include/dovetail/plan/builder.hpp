@@ -32,6 +32,7 @@ struct Cut {
   bool open = false;              ///< layers are still being dealt
   i32 first_stage = 0;
   i32 outer_policies = 0;         ///< policies outside the pipeline
+  i32 scope = 0;                  ///< layer that the pipeline is: what crosses a seam belongs to it
 };
 
 /// Axes as one nesting of policies had them in force: what the mesh rules are checked on.

@@ -10,12 +10,12 @@ namespace dovetail {
 
 enum class Gap : std::uint8_t {
   none,
-  no_dim,        ///< an axis splits it on a dim that it lacks
-  two_dims,      ///< one axis cuts two of its dims: the ranks hold a diagonal of blocks
-  not_tiled,     ///< owned parts leave something out, or overlap
-  not_held,      ///< a rank owns what it does not hold
-  owned_twice,   ///< another parameter has its name and layer, and is no tied copy
-  other_stage,   ///< a step uses a parameter that its stage does not store
+  no_dim,       ///< an axis splits it on a dim that it lacks
+  two_dims,     ///< one axis cuts two of its dims: the ranks hold a diagonal of blocks
+  not_tiled,    ///< owned parts leave something out, or overlap
+  not_held,     ///< a rank owns what it does not hold
+  owned_twice,  ///< another parameter has its name and layer, and is no tied copy
+  other_stage,  ///< a step uses a parameter that its stage does not store
 };
 
 /// The first parameter or state that a plan does not cover.
@@ -124,8 +124,7 @@ constexpr Coverage coverage(Plan const& plan) {
     Gap const gap = covering::tensor_gap(plan.values[s.value], plan.mesh(s.stage));
     if (gap != Gap::none) return Coverage{gap, -1, i};
   }
-  i32 const parameter =
-      covering::first_twin(plan, plan.parameters, [&](i32 i) { return is_tied_copy(plan, i); });
+  i32 const parameter = covering::first_twin(plan, plan.parameters, [&](i32 i) { return is_tied_copy(plan, i); });
   if (parameter >= 0) return Coverage{Gap::owned_twice, parameter, -1};
   i32 const state = covering::first_twin(plan, plan.states, [](i32) { return false; });
   if (state >= 0) return Coverage{Gap::owned_twice, -1, state};

@@ -73,8 +73,7 @@ constexpr i64 step_flops(Plan const& plan, i32 step, i64 rank, RunShape run) {
 /// Operations of a rank in one pass.
 constexpr i64 flops(Plan const& plan, i64 rank, RunShape run) {
   i64 n = 0;
-  for (i32 i = 0; i < plan.steps.size(); ++i)
-    n += step_flops(plan, i, rank, run) * plan.executions(plan.steps[i].loop);
+  for (i32 i = 0; i < plan.steps.size(); ++i) n += step_flops(plan, i, rank, run) * plan.executions(plan.steps[i].loop);
   return n;
 }
 

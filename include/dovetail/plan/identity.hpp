@@ -69,7 +69,7 @@ class Walk {
     number("stage", i, "base", s.base), number("stage", i, "ranks", s.ranks), number("stage", i, "layers", s.layers);
     for (auto const* axis : s.mesh) {
       text("stage", i, "axis", axis->name), number("stage", i, "ranks of an axis", axis->size);
-      for (i32 r = 0; r < axis->size && axis->shares; ++r) number("stage", i, "share", axis->share(r));
+      for (i32 r = 0; r < axis->size; ++r) number("stage", i, "share", axis->share(r));
     }
   }
   constexpr void loop(i32 i) {
@@ -106,8 +106,7 @@ class Walk {
     Step const& s = plan_.steps[i];
     text("step", i, "kind", name_of(s.kind)), text("step", i, "op", s.op ? s.op->name : "");
     text("step", i, "role", plan_.scopes[s.scope].path.chars);
-    for (auto const& o : s.operands)
-      number("step", i, "operand", o.value), number("step", i, "witness", o.witness);
+    for (auto const& o : s.operands) number("step", i, "operand", o.value), number("step", i, "witness", o.witness);
     for (auto const& p : s.parameters)
       number("step", i, "parameter", p.parameter), number("step", i, "value of a parameter", p.value);
     for (i32 r : s.results) number("step", i, "result", r);

@@ -34,9 +34,7 @@ struct Lifetime {
   }
 };
 
-constexpr bool meet(Interval a, Interval b) {
-  return !a.empty() && !b.empty() && a.from <= b.to && b.from <= a.to;
-}
+constexpr bool meet(Interval a, Interval b) { return !a.empty() && !b.empty() && a.from <= b.to && b.from <= a.to; }
 constexpr bool meet(Lifetime const& a, Lifetime const& b) {
   return meet(a.alive, b.alive) || meet(a.alive, b.again) || meet(a.again, b.alive) || meet(a.again, b.again);
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
-// What a rank keeps between runs: parameters held (copies included) and owned, and the KV cache. Held is what is stored;
-// owned counts every parameter of the model once over all ranks: where an axis does not cut it, coordinate 0 owns, and
-// of tied copies on several stages the first. plan/coverage.hpp proves that the owned parts tile every parameter.
+// What a rank keeps between runs: parameters held (copies included) and owned, and the KV cache. Held is what is
+// stored; owned counts every parameter of the model once over all ranks: where an axis does not cut it, coordinate 0
+// owns, and of tied copies on several stages the first. plan/coverage.hpp proves that the owned parts tile every
+// parameter.
 #pragma once
 #include <dovetail/mesh/overlap.hpp>
 #include <dovetail/plan/plan.hpp>
@@ -73,8 +74,7 @@ constexpr i64 weight_bytes_per_rank(Plan const& plan, StorageBytes const& bytes)
     Mesh const& mesh = plan.mesh(s);
     bool cuts[max_axes]{};
     for (auto const& p : plan.parameters)
-      for (i32 a = 0; p.stage == s && a < mesh.size(); ++a)
-        cuts[a] = cuts[a] || plan.values[p.value].places[a].cut();
+      for (i32 a = 0; p.stage == s && a < mesh.size(); ++a) cuts[a] = cuts[a] || plan.values[p.value].places[a].cut();
     RankPlace place{s, Coordinate{}};
     for (i32 a = 0; a < mesh.size(); ++a) place.at.push(0);
     for (i32 a = 0; a >= 0;) {
@@ -113,6 +113,10 @@ constexpr i64 kv_bytes_per_token(Plan const& plan, i64 rank, StorageBytes const&
     n += local_width(t.dims, t.places, plan.mesh(s.stage), place.at) * plan.executions(s.loop) * bytes[t.storage];
   }
   return n;
+}
+
+constexpr i64 Plan::weight_bytes_per_rank(StorageBytes const& bytes) const {
+  return dovetail::weight_bytes_per_rank(*this, bytes);
 }
 
 }  // namespace dovetail

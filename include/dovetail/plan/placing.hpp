@@ -136,7 +136,11 @@ constexpr void Builder::move(i32 handle, i32 axis, Place to) {
     from = tensor(handle).places[axis];
     if (from == to) return;
   }
-  bool const owns = from.kind == Kind::split && to == shared_on(from.dim);  // a local mask: inner axes stay as they are
+  if (to.kind == Kind::shared && !(from == split_on(to.dim))) {  // only what is owned of a split adds up to the value
+    move(handle, axis, split_on(to.dim));
+    from = tensor(handle).places[axis];
+  }
+  bool const owns = to.kind == Kind::shared;  // a local mask: inner axes stay as they are
   for (i32 i = mesh().size() - 1; i > axis && !owns; --i) {
     Place const inner = tensor(handle).places[i];
     if (inner.cut() && ((from.cut() && inner.dim == from.dim) || (to.cut() && inner.dim == to.dim)))
@@ -179,7 +183,7 @@ constexpr void Builder::fetch(i32 handle) {
       current_[handle] = i;
       return;
     }
-  i32 const here = stage_, loop = loop_;
+  i32 const here = stage_, loop = loop_, scope = scope_;
   Places const nowhere{};  // named: g++ 12 fails on the assignment of a temporary
   Tensor arrived = tensor(handle);
   if (arrived.value_class == ValueClass::input) {
@@ -190,7 +194,7 @@ constexpr void Builder::fetch(i32 handle) {
     return;
   }
   Mesh const& to = plan.stages[here].mesh;
-  stage_ = tensor(handle).stage, loop_ = tensor(handle).loop;
+  stage_ = tensor(handle).stage, loop_ = tensor(handle).loop, scope_ = cut_.scope;
   i32 kept[max_axes];  // by sending axis: the receiving stage's index of it
   i32 last = -1;
   for (i32 a = 0; a < mesh().size(); ++a) {
@@ -214,7 +218,7 @@ constexpr void Builder::fetch(i32 handle) {
   s.results.push(received);
   plan.edges.push({plan.steps.size(), from_stage, here, sent, received});
   emit(s);
-  loop_ = loop;
+  loop_ = loop, scope_ = scope;
   current_[handle] = received;
 }
 

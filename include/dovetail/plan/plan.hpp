@@ -4,6 +4,7 @@
 // traffic predictions and the executor all read this one value.
 #pragma once
 #include <dovetail/plan/step.hpp>
+#include <dovetail/plan/storage_bytes.hpp>
 
 namespace dovetail {
 
@@ -104,6 +105,9 @@ struct Plan {
     for (auto const& t : l.terms) n += t.stride * i[t.loop];
     return n;
   }
+
+  /// Bytes of weights on the rank that holds most; defined in plan/memory.hpp.
+  constexpr i64 weight_bytes_per_rank(StorageBytes const& bytes = f32_storage) const;
 
   /// The part of the plan inside layer L.
   template <class L>

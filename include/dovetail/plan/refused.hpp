@@ -71,7 +71,8 @@ template <class Answer>
 struct AnyMembers : Anything {
   Answer steps, values, parameters, states, stages_list, loops, scopes, edges, ties, inputs, outputs, result, above;
   Answer verdict, rule, ok, stages, stage, mesh, replicas, ranks_per_replica, ranks, place_of, rank_of, at, base;
-  Answer executions, count, executed, inside, output, layer_index, on_stage, layers, size, empty, name, share, shares;
+  Answer weight_bytes_per_rank, executions, count, executed, inside, output, layer_index, on_stage, layers;
+  Answer size, empty, name, share, shares;
   Answer dims, dim, places, storage, value_class, loop, step, origin, extent, lead, unit, symbol, counter;
   Answer kind, op, operands, results, numbers, state, body, axis, scope, from, to, phase, value, witness, parameter;
   Answer layer, placed, tied, gradient, path, parent, from_stage, to_stage, sent, received, first, second, messages;

@@ -41,6 +41,7 @@ constexpr void Builder::open_pipeline(AxisInfo const* axis, Cut const& cut, Valu
   if (cut_.open || in_loop() || plan.stages.size() > 1) return fail(Verdict{.rule = Rule::pipeline_nested, .axis = axis});
   cut_ = cut;
   cut_.first_stage = stage_, cut_.outer_policies = policies_.size(), cut_.open = true;
+  cut_.scope = scope_;
   plan.above = active_axes().size();
   if (cut_.policies.empty()) return;
   for (auto const& p : cut_.policies[0]) enter(p);
@@ -90,11 +91,13 @@ constexpr bool Builder::claim_children() {
 
 constexpr void Builder::advance_stage(Value x) {
   if (!cut_.policies.empty()) policies_.cut(cut_.outer_policies);
-  i32 const next = stage_ - cut_.first_stage + 1;
+  i32 const next = stage_ - cut_.first_stage + 1, scope = scope_;
   next_stage();
   if (cut_.policies.empty()) return;
+  scope_ = cut_.scope;
   for (auto const& p : cut_.policies[next]) enter(p);
   admit(x, cut_.outer_policies);
+  scope_ = scope;
 }
 
 /// Splits `x` by the dims that the policies from `from_policy` on map.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Predicted communication: what each rank receives in one pass of a plan, in messages and bytes, by step, by kind and by
-// axis. It is exactly what the executor does; tests compare it with what communicators count. A send is counted where it
-// arrives, and a step in a loop as often as it runs.
+// Predicted communication: what each rank receives in one pass of a plan, in messages and bytes, by step, by kind and
+// by axis. It is exactly what the executor does; tests compare it with what communicators count. A send is counted
+// where it arrives, and a step in a loop as often as it runs.
 #pragma once
 #include <dovetail/mesh/cost.hpp>
 #include <dovetail/mesh/overlap.hpp>
@@ -27,9 +27,8 @@ constexpr i64 shared_elements(Tensor const& t, Mesh const& mesh, Coordinate cons
 }
 /// Elements that a rank brings to an exchange along `axis`.
 constexpr i64 brought_elements(Tensor const& t, Mesh const& mesh, i32 axis, Coordinate const& at, RunShape run) {
-  return elements_in(t.dims, run, [&](Extent const& e, i64 leaders) {
-    return brought_part(e, leaders, t.places, mesh, at, axis);
-  });
+  return elements_in(t.dims, run,
+                     [&](Extent const& e, i64 leaders) { return brought_part(e, leaders, t.places, mesh, at, axis); });
 }
 
 /// What `rank` receives in one execution of a step.
@@ -50,8 +49,7 @@ constexpr Cost step_traffic(Plan const& plan, i32 step, i64 rank, RunShape run, 
   };
   switch (s.kind) {
     case StepKind::all_reduce: return all_reduce_cost(local(place.at), size, ranks, me);
-    case StepKind::reduce_scatter:
-      return reduce_scatter_cost([&](int i) { return local(member(i)); }, size, ranks, me);
+    case StepKind::reduce_scatter: return reduce_scatter_cost([&](int i) { return local(member(i)); }, size, ranks, me);
     case StepKind::all_gather:
       return all_gather_cost([&](int i) { return brought_elements(before, mesh, s.axis, member(i), run); }, size, ranks,
                              me);

@@ -115,6 +115,7 @@ class Executor {
     std::optional<Transfer<C>> transfer{};
     std::vector<int> receivers{};  ///< of a send, on the sending stage
     int sender = -1;               ///< of a send, on the receiving stage
+    TableBox packed{};             ///< of a send whose value is a view of a cache: how its rows go over
   };
 
   Plan plan_;
@@ -233,8 +234,11 @@ class Executor {
       Bound b;
       b.step = i;
       if (s.kind == StepKind::compute) b.kernel = kernel_of(*s.op);
-      else if (s.kind == StepKind::send && sends)
+      else if (s.kind == StepKind::send && sends) {
         for (i64 r : receivers_of(plan_, i, rank_)) b.receivers.push_back(static_cast<int>(r));
+        i32 const value = s.operands[0].value;
+        if (rows_apart(value)) b.packed = held_box(*tables_, plan_.values[value], mesh(), place_.at);
+      }
       else if (s.kind == StepKind::send) b.sender = static_cast<int>(receives_from(plan_, i, rank_));
       else if (s.kind >= StepKind::all_reduce && s.kind <= StepKind::share_reduce)
         b.transfer.emplace(plan_, i, place_.at, *tables_, groups_[index(s.axis)],
@@ -313,6 +317,8 @@ class Executor {
       for (auto& b : body) {
         if (b.transfer) b.transfer->bind(staging_);
         if (b.kernel) bind_call(b);
+        if (b.packed.rows)
+          Staging::fit(staging_.out, b.packed.elements() * D::bytes_of(plan_.values[plan_.steps[b.step].operands[0].value].storage));
       }
   }
   void bind_call(Bound& b) {
@@ -389,8 +395,13 @@ class Executor {
     i32 const value = b.sender >= 0 ? s.results[0] : s.operands[0].value;
     i64 const n = boxes_[index(value)].elements();
     Element const element = element_of(plan_.values[value].storage);
-    if (b.sender >= 0) comm_.receive(b.sender, memory(value), n, element, b.step).wait();
-    for (int r : b.receivers) comm_.send(r, memory(value), n, element, b.step).wait();
+    void* at = memory(value);
+    if (b.packed.rows) {
+      pack_overlap(boxes_[index(value)].now(), bytes(value), b.packed.now(), staging_.out.data(), bytes_of(element));
+      at = staging_.out.data();
+    }
+    if (b.sender >= 0) comm_.receive(b.sender, at, n, element, b.step).wait();
+    for (int r : b.receivers) comm_.send(r, at, n, element, b.step).wait();
   }
   template <class Hook>
   void run_loop(Step const& s, Hook& hook) {

@@ -3,10 +3,11 @@
 // A source is any function (name with its layer index, shape, room) that writes the slice row-major. Where a parameter
 // is Partial on an axis, the first rank there holds its value and the others hold zeros.
 #pragma once
-#include <cstring>
+#include <algorithm>
 #include <dovetail/device/device.hpp>
 #include <dovetail/plan/plan.hpp>
 #include <dovetail/plan/builtin_ops.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -53,12 +54,16 @@ class WeightStore {
       bool value_here = true;
       for (i32 a = 0; a < mesh.size(); ++a) value_here = value_here && !(leaf.places[a].partial() && place.at[a]);
       each_iteration(plan, parameter.layer, parameter.loop, [&](i64, i64 layer) {
+        std::string const name = indexed_name(parameter.name, layer);
         auto weight = device.make_weight(shape);
         auto const room = weight.fill_target();
-        if (value_here) source(indexed_name(parameter.name, layer), shape, room);
-        else
-          for (auto& x : room) x = 0;
-        device.finish(weight);
+        try {
+          if (value_here) source(name, shape, room);
+          else std::fill(room.begin(), room.end(), typename D::Scalar{});
+          device.finish(weight);
+        } catch (std::exception const& e) {
+          throw std::runtime_error("parameter " + name + ": " + e.what());
+        }
         logical_bytes_ += shape.elements() * D::bytes_of(Storage::weight);
         packed_bytes_ += weight.packed_bytes();
         weights_[static_cast<std::size_t>(p)].push_back(std::move(weight));

@@ -1,0 +1,158 @@
+# SPDX-License-Identifier: MIT
+"""The generate example as a user meets it: JSON and text, batches, every wrong flag in plain words, broken model files.
+
+usage: generate_cli_test.py GENERATE [--model DIR]
+Without --model it runs on the tiny checkpoint of the fixtures (ids only); with it, on real weights and a tokenizer.
+"""
+import json
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+TESTS = pathlib.Path(__file__).resolve().parent
+TINY = TESTS / "fixtures" / "tiny" / "llama-9-3"
+GENERATE = MODEL = None
+
+
+def run(*flags, model=None, code=0):
+    done = subprocess.run([GENERATE, "--model", str(model or TINY), *map(str, flags)], capture_output=True, text=True, timeout=300)
+    assert done.returncode == code, f"exit {done.returncode}, not {code}: {flags}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    return done
+
+
+def answer(*flags, model=None):
+    return json.loads(run(*flags, "--json", model=model).stdout)
+
+
+class Tiny(unittest.TestCase):
+    golden = json.loads((TINY / "golden.json").read_text())["prompts"]
+
+    def ids(self, n):
+        return ",".join(map(str, self.golden[n]["prompt_ids"]))
+
+    def test_tokens_and_logits_of_one_prompt(self):
+        for device, tolerance in (("reference", 2e-5), ("cpu", 2e-4)):
+            for layout in ("single", "tp3", "pp2 tp2", "dp2"):
+                got = answer("--prompt-ids", self.ids(0), "--layout", layout, "--device", device, "--max-new-tokens", 8, "--ignore-eos", "--logits")
+                self.assertEqual(got["tokens"], self.golden[0]["greedy_ids"])
+                self.assertEqual(got["traffic"]["predicted"], got["traffic"]["counted"])
+                self.assertEqual(len(got["logits"]), len(self.golden[0]["prompt_ids"]))
+                for row, expected in zip(got["logits"], self.golden[0]["logits"]):
+                    self.assertEqual(len(row), len(expected))
+                    self.assertLess(max(abs(a - b) for a, b in zip(row, expected)), tolerance)
+                self.assertGreater(got["tokens_per_second"], 0)
+                self.assertGreater(got["prefill_tokens_per_second"], 0)
+                self.assertEqual(got["plan"]["schema"], 1)
+
+    def test_a_batch_is_a_list_of_lists_in_the_order_given(self):
+        got = answer("--prompt-ids", self.ids(1), "--prompt-ids", self.ids(0), "--layout", "dp2 tp2", "--max-new-tokens", 8, "--ignore-eos")
+        self.assertEqual(got["tokens"], [self.golden[1]["greedy_ids"], self.golden[0]["greedy_ids"]])
+
+    def test_sampling_is_the_same_in_every_layout(self):
+        flags = ("--prompt-ids", self.ids(0), "--device", "reference", "--temperature", 1.1, "--top-k", 20, "--top-p", 0.9, "--seed", 7)
+        alone = answer(*flags)["tokens"]
+        for layout in ("tp2", "pp3", "dp2 tp3"):
+            self.assertEqual(answer(*flags, "--layout", layout)["tokens"], alone)
+
+    def test_the_plan_alone_needs_no_prompt(self):
+        self.assertIn("3 ranks", run("--plan", "--layout", "tp3").stdout)
+        self.assertEqual(json.loads(run("--plan", "--json", "--layout", "tp3").stdout)["plan"]["schema"], 1)
+
+    def test_wrong_flags_get_plain_words(self):
+        for code, words, flags in (
+            (2, "no prompt", ()),
+            (2, "--prompt-ids \"1,x\": a token id is expected at character 3", ("--prompt-ids", "1,x")),
+            (2, "a token id is expected", ("--prompt-ids", "")),
+            (2, "does not fit", ("--prompt-ids", "99999999999")),
+            (2, "cpu or reference", ("--prompt-ids", "1", "--device", "gpu")),
+            (2, "--max-new-tokens is -1", ("--prompt-ids", "1", "--max-new-tokens", "-1")),
+            (2, "max-new-tokens", ("--prompt-ids", "1", "--max-new-tokens", "many")),
+            (2, "temperature is -1", ("--prompt-ids", "1", "--temperature", "-1")),
+            (2, "top-p is 2", ("--prompt-ids", "1", "--top-p", "2")),
+            (2, "top-k is -3", ("--prompt-ids", "1", "--top-k", "-3")),
+            (2, "--logits needs --json", ("--prompt-ids", "1", "--logits")),
+            (2, "--nonsense", ("--prompt-ids", "1", "--nonsense")),
+            (2, "threads-per-rank", ("--prompt-ids", "1", "--threads-per-rank", "-2")),
+            (1, "heads (9) over axis tp of 10 ranks", ("--prompt-ids", "1", "--layout", "tp10")),
+            (1, "at character", ("--prompt-ids", "1", "--layout", "tp")),
+            (1, "1 to 3", ("--prompt-ids", "1", "--layout", "pp4")),
+            (1, "prompt 0: token 61 at position 1", ("--prompt-ids", "3,61")),
+            (1, "capacity of 2", ("--prompt-ids", "1,2,3", "--capacity", "2")),
+            (1, "tokenizer.json", ("--prompt", "words")),
+            (1, "1 to 64", ("--prompt-ids", "1", "--layout", "dp65")),
+        ):
+            with self.subTest(words=words):
+                done = run(*flags, code=code)
+                self.assertIn(words, done.stderr)
+                self.assertNotIn("terminate", done.stderr)
+
+    def test_broken_model_directories_are_named(self):
+        def broken(change):
+            copy = pathlib.Path(tempfile.mkdtemp()) / "model"
+            shutil.copytree(TINY, copy)
+            change(copy)
+            try:
+                return run("--prompt-ids", "1,2", model=copy, code=1).stderr
+            finally:
+                shutil.rmtree(copy.parent)
+
+        def field(name, value):
+            def change(copy):
+                config = json.loads((copy / "config.json").read_text())
+                config[name] = value
+                (copy / "config.json").write_text(json.dumps(config))
+            return change
+
+        self.assertIn("no such", run("--prompt-ids", "1", model="/nowhere", code=1).stderr.lower())
+        self.assertIn("config.json", broken(lambda c: (c / "config.json").unlink()))
+        self.assertIn("config.json", broken(lambda c: (c / "config.json").write_text("{")))
+        self.assertIn("model.safetensors", broken(lambda c: (c / "model.safetensors").unlink()))
+        self.assertIn("model.safetensors", broken(lambda c: (c / "model.safetensors").write_bytes(b"\x08")))
+        self.assertIn("model_type", broken(field("model_type", "gpt_neox")))
+        self.assertIn("hidden_size", broken(field("hidden_size", -1)))
+        self.assertIn("hidden_size", broken(field("hidden_size", "36")))
+        self.assertIn("num_hidden_layers", broken(field("num_hidden_layers", 1e9)))
+        self.assertIn("surprise", broken(field("surprise", 3)))
+        self.assertIn("model.embed_tokens.weight", broken(field("vocab_size", 62)))
+        self.assertIn("model.layers.2", broken(field("num_hidden_layers", 2)))
+        self.assertIn("model.layers.3", broken(field("num_hidden_layers", 4)))
+
+
+class Real(unittest.TestCase):
+    golden = json.loads((TESTS / "fixtures" / "smollm2-135m-greedy.json").read_text())["prompts"]
+
+    def test_text_in_text_out_as_one_batch(self):
+        prompts = [p for p in self.golden if min(p["greedy_margins"]) >= 1e-3]
+        flags = [f for p in prompts for f in ("--prompt", p["text"])]
+        got = answer(*flags, "--layout", "dp2 tp2", "--max-new-tokens", 32, "--ignore-eos", model=MODEL)
+        for n, p in enumerate(prompts):
+            self.assertEqual(got["tokens"][n], p["greedy_ids"])
+            self.assertEqual(got["text"][n], p["greedy_text"])
+
+    def test_a_chat_ends_by_itself_and_shows_no_special_token(self):
+        done = run("--chat", "What is the capital of France?", "--layout", "tp2", model=MODEL)
+        self.assertIn("Paris", done.stdout)
+        self.assertNotIn("<|im_end|>", done.stdout)
+        self.assertIn("exactly as predicted", done.stdout)
+
+    def test_a_stop_string_ends_the_text_before_it(self):
+        got = answer("--prompt", self.golden[0]["text"], "--stop", ".", model=MODEL)
+        self.assertEqual(got["text"], " Paris")
+        self.assertEqual(got["ended"], "stopped")
+        shown = run("--prompt", self.golden[0]["text"], "--stop", ".", model=MODEL).stdout
+        self.assertTrue(shown.startswith(" Paris\n"), shown)
+
+    def test_hostile_text_is_refused(self):
+        done = subprocess.run([GENERATE, "--model", MODEL, "--prompt", b"\xff\xfe"], capture_output=True, timeout=300)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"UTF-8", done.stderr)
+
+
+if __name__ == "__main__":
+    GENERATE = sys.argv[1]
+    MODEL = sys.argv[3] if sys.argv[2:3] == ["--model"] else None
+    suite = unittest.defaultTestLoader.loadTestsFromTestCase(Real if MODEL else Tiny)
+    sys.exit(not unittest.TextTestRunner(verbosity=2).run(suite).wasSuccessful())
