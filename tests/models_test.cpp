@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: MIT
+// Llama-shaped models as types: parameter totals equal the published ones, at compile time; the largest plans split
+// within clang's default number of constexpr steps (the tests are held to half of it); a config.json gives the same
+// configuration as the type.
+#include "catch.hpp"
+
+#include <dovetail/dovetail.hpp>
+#include <dovetail/run/model_config.hpp>
+
+namespace dt = dovetail;
+
+namespace {
+
+template <dt::LlamaConfig C>
+constexpr dt::i64 parameters = dt::total_parameters(dt::plan_of<dt::Llama<C>>);
+
+static_assert(parameters<dt::models::llama2_7b> == 6'738'415'616);
+static_assert(parameters<dt::models::llama2_70b> == 68'976'648'192);
+static_assert(parameters<dt::models::tinyllama_1b> == 1'100'048'384);
+static_assert(parameters<dt::models::llama31_8b> == 8'030'261'248);
+static_assert(parameters<dt::models::llama31_405b> == 405'853'388'800);
+static_assert(parameters<dt::models::llama32_1b> == 1'235'814'400);
+static_assert(parameters<dt::models::smollm2_135m> == 134'515'008);
+static_assert(parameters<dt::models::smollm2_360m> == 361'821'120);
+static_assert(parameters<dt::models::mistral_7b_v03> == 7'248'023'552);
+
+struct Dp : dt::Axis<"dp", 128> {};
+struct Pp : dt::Axis<"pp", 16> {};
+struct Tp : dt::Axis<"tp", 8> {};
+struct Llama405B : dt::Llama<dt::models::llama31_405b> {};
+struct Largest : dt::Replicated<Dp, dt::Pipelined<Pp, dt::TensorSharded<Tp, Llama405B>>> {};
+static_assert(dt::plan_of<Largest>.ranks() == 16384);
+static_assert(dt::plan_of<Largest>.executed(dt::step::all_reduce) == 2 * 126 + 2);
+static_assert(dt::plan_of<Largest>.stage(0).layers == 8 && dt::plan_of<Largest>.stage(15).layers == 7);
+
+dt::LlamaConfig read(std::string const& text) {
+  return dt::model_config::read_llama(dt::parse_json(text, "config.json"), "config.json");
+}
+
+}  // namespace
+
+TEST_CASE("a split leaves the model's parameters what they are") {
+  CHECK(dt::total_parameters(dt::plan_of<Largest>) == parameters<dt::models::llama31_405b>);
+}
+
+TEST_CASE("config.json gives the configuration that the type has") {
+  auto const base = std::string(R"({"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192, "vocab_size": 128256,
+    "rms_norm_eps": 1e-05, "tie_word_embeddings": true, )");
+  std::string const scaling = R"({"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
+    "original_max_position_embeddings": 8192, "rope_type": "llama3")";
+  std::string const both[] = {R"("rope_theta": 500000.0, "rope_scaling": )" + scaling + "}}",
+                              R"("rope_parameters": )" + scaling + R"(, "rope_theta": 500000.0}})"};
+  for (auto const& rope : both) {
+    auto const c = read(base + rope);
+    auto const& expected = dt::models::llama32_1b;
+    CHECK(c.embed_size == expected.embed_size);
+    CHECK(c.layers == expected.layers);
+    CHECK(c.head_count == expected.head_count);
+    CHECK(c.kv_head_count == expected.kv_head_count);
+    CHECK(c.head_size == expected.head_size);
+    CHECK(c.ffn_size == expected.ffn_size);
+    CHECK(c.vocab_size == expected.vocab_size);
+    CHECK(c.tied == expected.tied);
+    CHECK(c.rope.theta == expected.rope.theta);
+    CHECK(c.rope.factor == expected.rope.factor);
+    CHECK(c.rope.original_context == expected.rope.original_context);
+    auto const planned = dt::build([&](dt::Builder& b, dt::Value ids) { return dt::llama(b, ids, c); });
+    CHECK(dt::total_parameters(planned.view()) == 1'235'814'400);
+  }
+}
