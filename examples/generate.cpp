@@ -54,15 +54,18 @@ std::vector<std::vector<dt::i32>> encode(Options const& o, std::optional<dt::Tok
   return prompts;
 }
 
-dt::GenerateResult run(Options const& o, dt::Model const& model, dt::Plan const& plan, dt::GenerateRequest const& request) {
+dt::GenerateResult run(Options const& o, dt::Model const& model, dt::Plan const& plan,
+                       dt::GenerateRequest const& request) {
   dt::Checkpoint const checkpoint{std::filesystem::path(o.model)};
   dt::CheckpointSource const source(checkpoint, model, plan);
   dt::ThreadWorld world(static_cast<int>(plan.ranks()), {.pin = o.pin});
   int const cores = static_cast<int>((std::max)(1u, std::thread::hardware_concurrency()));
   int const threads = o.threads_per_rank ? o.threads_per_rank : (std::max)(1, cores / world.size());
   if (o.device == "reference")
-    return dt::generate(world, plan, model, request, [](int) { return dt::Reference(); }, source);
-  return dt::generate(world, plan, model, request, [&](int) { return dt::Cpu({.threads = threads}); }, source);
+    return dt::generate(
+        world, plan, model, request, [](int) { return dt::Reference(); }, source);
+  return dt::generate(
+      world, plan, model, request, [&](int) { return dt::Cpu({.threads = threads}); }, source);
 }
 
 dt::Json json_of(dt::Cost const& c) { return {{"messages", c.messages}, {"bytes", c.bytes}}; }
@@ -87,15 +90,24 @@ void print_json(Options const& o, dt::Plan const& plan, std::vector<std::vector<
   for (auto const& k : r.ranks) {
     predicted += k.predicted;
     counted += k.counted.total();
-    ranks.push_back({{"predicted", json_of(k.predicted)}, {"counted", json_of(k.counted.total())},
-                     {"weight_bytes", k.weight_bytes}, {"packed_bytes", k.packed_bytes}, {"state_bytes", k.state_bytes},
+    ranks.push_back({{"predicted", json_of(k.predicted)},
+                     {"counted", json_of(k.counted.total())},
+                     {"weight_bytes", k.weight_bytes},
+                     {"packed_bytes", k.packed_bytes},
+                     {"state_bytes", k.state_bytes},
                      {"arena_bytes", k.arena_bytes}});
   }
-  dt::Json out = {{"layout", o.layout}, {"device", o.device}, {"tokens", one ? tokens[0] : tokens},
-                  {"text", one ? text[0] : text}, {"ended", one ? ended[0] : ended},
-                  {"tokens_per_second", r.tokens_per_second()}, {"prefill_tokens_per_second", r.prefill_tokens_per_second()},
-                  {"prompt_tokens", r.prompt_tokens}, {"new_tokens", r.new_tokens},
-                  {"traffic", {{"predicted", json_of(predicted)}, {"counted", json_of(counted)}}}, {"ranks", ranks},
+  dt::Json out = {{"layout", o.layout},
+                  {"device", o.device},
+                  {"tokens", one ? tokens[0] : tokens},
+                  {"text", one ? text[0] : text},
+                  {"ended", one ? ended[0] : ended},
+                  {"tokens_per_second", r.tokens_per_second()},
+                  {"prefill_tokens_per_second", r.prefill_tokens_per_second()},
+                  {"prompt_tokens", r.prompt_tokens},
+                  {"new_tokens", r.new_tokens},
+                  {"traffic", {{"predicted", json_of(predicted)}, {"counted", json_of(counted)}}},
+                  {"ranks", ranks},
                   {"plan", dt::Json::parse(dt::to_json(plan))}};
   if (o.logits) out["logits"] = one ? logits[0] : logits;
   std::puts(out.dump(-1, ' ', false, dt::Json::error_handler_t::replace).c_str());
@@ -121,7 +133,8 @@ int generate(Options const& o) {
   dt::Plan const plan = planned.view();
   if (o.plan && !o.json) std::printf("%s\n", dt::explain(plan).c_str());
   if (o.prompts.empty()) {
-    if (o.json) std::puts(dt::Json({{"layout", o.layout}, {"plan", dt::Json::parse(dt::to_json(plan))}}).dump().c_str());
+    if (o.json)
+      std::puts(dt::Json({{"layout", o.layout}, {"plan", dt::Json::parse(dt::to_json(plan))}}).dump().c_str());
     return 0;
   }
   auto tokenizer = open_tokenizer(o);

@@ -63,10 +63,13 @@ inline bool read_options(int count, char const* const* arguments, Options& o) {
   std::vector<std::string> texts, chats, ids;
   app.set_help_flag("--help,-h", "Print this and exit");
   app.add_option("--model", o.model, "Model directory: config.json, model.safetensors, tokenizer.json")->required();
-  app.add_option("--layout", o.layout, "single, tp3, pp2 tp2, dp2 pp2 tp3, pp2[tp3|tp1], tp2=2:1, ... (docs/layouts.md)");
+  app.add_option("--layout", o.layout,
+                 "single, tp3, pp2 tp2, dp2 pp2 tp3, pp2[tp3|tp1], tp2=2:1, ... (docs/layouts.md)");
   auto const* const text = app.add_option("--prompt", texts, "Text to continue")->allow_extra_args(false);
-  auto const* const chat = app.add_option("--chat", chats, "Text to answer, in the model's chat template")->allow_extra_args(false);
-  auto const* const id = app.add_option("--prompt-ids", ids, "Token ids to continue, such as 1,2,3")->allow_extra_args(false);
+  auto const* const chat =
+      app.add_option("--chat", chats, "Text to answer, in the model's chat template")->allow_extra_args(false);
+  auto const* const id =
+      app.add_option("--prompt-ids", ids, "Token ids to continue, such as 1,2,3")->allow_extra_args(false);
   app.add_option("--max-new-tokens", o.max_new_tokens, "New tokens a prompt, at most (64)");
   app.add_flag("--ignore-eos", o.ignore_eos, "Go on after an end token");
   app.add_option("--stop", o.stop, "End a text before this string (repeatable)")->allow_extra_args(false);
@@ -98,13 +101,16 @@ inline bool read_options(int count, char const* const* arguments, Options& o) {
   if (o.device != "cpu" && o.device != "reference")
     throw UsageError("--device \"" + o.device + "\" is not known: cpu or reference");
   if (o.max_new_tokens < 0) throw UsageError("--max-new-tokens is " + std::to_string(o.max_new_tokens) + ": 0 or more");
-  if (o.capacity < 0) throw UsageError("--capacity is " + std::to_string(o.capacity) + ": 1 or more, or 0 for what is needed");
+  if (o.capacity < 0)
+    throw UsageError("--capacity is " + std::to_string(o.capacity) + ": 1 or more, or 0 for what is needed");
   if (o.threads_per_rank < 0 || o.threads_per_rank > 1024)
-    throw UsageError("--threads-per-rank is " + std::to_string(o.threads_per_rank) + ": 1 to 1024, or 0 for a share of the cores");
+    throw UsageError("--threads-per-rank is " + std::to_string(o.threads_per_rank) +
+                     ": 1 to 1024, or 0 for a share of the cores");
   if (o.logits && !o.json) throw UsageError("--logits needs --json: only the JSON carries them");
   for (auto const& s : o.stop)
     if (s.empty()) throw UsageError("--stop \"\" would end every text at once: give it a string");
-  if (o.prompts.empty() && !o.plan) throw UsageError("there is no prompt: give --prompt, --chat or --prompt-ids (or --plan alone)");
+  if (o.prompts.empty() && !o.plan)
+    throw UsageError("there is no prompt: give --prompt, --chat or --prompt-ids (or --plan alone)");
   try {
     o.sampling.check();
   } catch (std::invalid_argument const& e) {

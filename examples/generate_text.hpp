@@ -16,7 +16,13 @@ class Texts {
   /// @param show       print the text of the only sequence as it grows
   Texts(dovetail::Tokenizer* tokenizer, std::size_t sequences, std::vector<std::string> stop,
         std::vector<dovetail::i32> hidden, bool show)
-      : tokenizer_(tokenizer), stop_(std::move(stop)), hidden_(std::move(hidden)), show_(show), texts_(sequences), shown_(sequences), stopped_(sequences) {
+      : tokenizer_(tokenizer),
+        stop_(std::move(stop)),
+        hidden_(std::move(hidden)),
+        show_(show),
+        texts_(sequences),
+        shown_(sequences),
+        stopped_(sequences) {
     if (!tokenizer_) return;
     for (std::size_t s = 0; s < sequences; ++s)
       decoders_.emplace_back([this](std::span<dovetail::i32 const> ids) { return tokenizer_->decode(ids); });

@@ -33,7 +33,8 @@ template <class Source>
 dt::GenerateResult run_with(std::string const& layout, dt::GenerateRequest const& request, dt::Plan const& plan,
                             Source const& source) {
   dt::ThreadWorld world(static_cast<int>(plan.ranks()));
-  auto result = dt::generate(world, plan, tiny().model, request, [](int) { return dt::Reference(); }, source);
+  auto result = dt::generate(
+      world, plan, tiny().model, request, [](int) { return dt::Reference(); }, source);
   INFO("layout " << layout);
   for (auto const& r : result.ranks) CHECK(r.counted.total() == r.predicted);
   return result;
@@ -57,8 +58,20 @@ std::vector<std::vector<dt::i32>> tokens_of(dt::GenerateResult const& r) {
   return all;
 }
 
-char const* const layouts[] = {"tp2", "tp5", "tp9", "pp3", "dp2", "dp4", "dp2 pp2 tp3", "pp2[tp3|tp1]", "pp2[dp2|tp2]",
-                               "tp2=2:1", "tp2=0:1", "sp2", "a2(heads,vocab) b2(vocab)", "dp2 tp3 dp(heads)"};
+char const* const layouts[] = {"tp2",
+                               "tp5",
+                               "tp9",
+                               "pp3",
+                               "dp2",
+                               "dp4",
+                               "dp2 pp2 tp3",
+                               "pp2[tp3|tp1]",
+                               "pp2[dp2|tp2]",
+                               "tp2=2:1",
+                               "tp2=0:1",
+                               "sp2",
+                               "a2(heads,vocab) b2(vocab)",
+                               "dp2 tp3 dp(heads)"};
 
 std::string message_of(dt::GenerateRequest const& request, std::string const& layout = "tp2") {
   try {
@@ -119,7 +132,8 @@ TEST_CASE("top-p keeps the fewest best tokens that make up the probability") {
   double total = 0;
   for (double v : logits) total += std::exp(v / temperature);
   std::vector<std::pair<double, dt::i32>> order;
-  for (std::size_t i = 0; i < logits.size(); ++i) order.push_back({-std::exp(logits[i] / temperature) / total, static_cast<dt::i32>(i)});
+  for (std::size_t i = 0; i < logits.size(); ++i)
+    order.push_back({-std::exp(logits[i] / temperature) / total, static_cast<dt::i32>(i)});
   std::sort(order.begin(), order.end());
   std::set<dt::i32> expected, drawn;
   double sum = 0;
@@ -205,7 +219,8 @@ TEST_CASE("several worlds generate at once in one process") {
       dt::Plan const plan = planned.view();
       dt::ThreadWorld world(static_cast<int>(plan.ranks()));
       dt::CheckpointSource const source(tiny().checkpoint, tiny().model, plan);
-      results[i] = tokens_of(dt::generate(world, plan, tiny().model, request, [](int) { return dt::Reference(); }, source));
+      results[i] = tokens_of(dt::generate(
+          world, plan, tiny().model, request, [](int) { return dt::Reference(); }, source));
     });
   for (auto& t : threads) t.join();
   for (auto const& r : results) CHECK(r == alone);

@@ -41,7 +41,8 @@ dt::GenerateResult generated(std::string const& layout, dt::GenerateRequest cons
 /// All golden prompts as one ragged batch.
 dt::GenerateRequest golden_request(dt::i64 new_tokens) {
   dt::GenerateRequest request;
-  for (auto const& p : loaded().golden["prompts"]) request.prompts.push_back(p["prompt_ids"].get<std::vector<dt::i32>>());
+  for (auto const& p : loaded().golden["prompts"])
+    request.prompts.push_back(p["prompt_ids"].get<std::vector<dt::i32>>());
   request.max_new_tokens = new_tokens;
   return request;
 }
@@ -78,8 +79,8 @@ TEST_CASE("the greedy tokens and logits of the oracle, in every layout, on Cpu")
   auto request = golden_request(32);
   request.all_logits = true;
   for (char const* layout :
-       {"single", "tp2", "tp3", "tp4", "tp5", "tp9", "pp2", "pp3", "pp7", "dp2", "pp2 tp2", "dp2 pp2 tp3", "pp2[tp3|tp1]",
-        "tp2=2:1", "tp3 tp(sequence)@attention_norm,mlp_norm,final_norm"}) {
+       {"single", "tp2", "tp3", "tp4", "tp5", "tp9", "pp2", "pp3", "pp7", "dp2", "pp2 tp2", "dp2 pp2 tp3",
+        "pp2[tp3|tp1]", "tp2=2:1", "tp3 tp(sequence)@attention_norm,mlp_norm,final_norm"}) {
     INFO("layout " << layout);
     auto const result = generated(layout, request, [](int) { return dt::Cpu(); });
     check_tokens(result);
@@ -105,11 +106,28 @@ TEST_CASE("the whole real model, split in many ways, is the unsplit one bit for 
   for (int tp : {2, 3, 4, 5})
     for (int pp : {2, 3}) layouts.push_back("pp" + std::to_string(pp) + " tp" + std::to_string(tp));
   for (int tp : {2, 4, 5}) layouts.push_back("tp" + std::to_string(tp) + " tp(sequence)@attention_norm,mlp_norm");
-  for (char const* more :
-       {"dp2", "dp2 tp2", "dp2 pp2 tp2", "tp2=2:1", "tp2=1:3", "tp3=4:3:2", "tp2=1:0", "tp3=1:0:2", "pp2=10,20",
-        "pp3=12,10,8", "pp2[tp3|tp1]", "pp2[tp2|tp5]", "pp3[tp2|single|tp4]", "pp2[dp2|tp2]", "a2(heads,ffn) b2(heads)",
-        "a2(heads,ffn) b3(heads,vocab)", "a2(heads) b2(ffn) c2(vocab)", "sp2", "sp3 tp2", "x2(embed)", "tp3 x2(vocab)",
-        "tp3 tp(sequence)@attention_norm,mlp_norm,final_norm"})
+  for (char const* more : {"dp2",
+                           "dp2 tp2",
+                           "dp2 pp2 tp2",
+                           "tp2=2:1",
+                           "tp2=1:3",
+                           "tp3=4:3:2",
+                           "tp2=1:0",
+                           "tp3=1:0:2",
+                           "pp2=10,20",
+                           "pp3=12,10,8",
+                           "pp2[tp3|tp1]",
+                           "pp2[tp2|tp5]",
+                           "pp3[tp2|single|tp4]",
+                           "pp2[dp2|tp2]",
+                           "a2(heads,ffn) b2(heads)",
+                           "a2(heads,ffn) b3(heads,vocab)",
+                           "a2(heads) b2(ffn) c2(vocab)",
+                           "sp2",
+                           "sp3 tp2",
+                           "x2(embed)",
+                           "tp3 x2(vocab)",
+                           "tp3 tp(sequence)@attention_norm,mlp_norm,final_norm"})
     layouts.push_back(more);
   REQUIRE(layouts.size() >= 40);
   for (auto const& layout : layouts) {

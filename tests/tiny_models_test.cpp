@@ -44,7 +44,8 @@ void check(std::string const& name, std::string const& layout, double tolerance,
     auto const greedy = p["greedy_ids"].get<std::vector<dt::i32>>();
     auto const margins = p["greedy_margins"].get<std::vector<double>>();
     REQUIRE(result.sequences[s].tokens.size() == greedy.size());
-    for (std::size_t i = 0; i < greedy.size() && margins[i] >= 1e-3; ++i) CHECK(result.sequences[s].tokens[i] == greedy[i]);
+    for (std::size_t i = 0; i < greedy.size() && margins[i] >= 1e-3; ++i)
+      CHECK(result.sequences[s].tokens[i] == greedy[i]);
   }
 }
 

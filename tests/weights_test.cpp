@@ -67,7 +67,10 @@ std::vector<std::vector<double>> logits_of(std::vector<std::byte> const& file, s
   request.prompts = {{5, 17, 3, 44}};
   request.max_new_tokens = 2, request.all_logits = true;
   dt::ThreadWorld world(static_cast<int>(plan.ranks()));
-  return dt::generate(world, plan, model, request, [](int) { return dt::Reference(); }, source).sequences[0].logits;
+  return dt::generate(
+             world, plan, model, request, [](int) { return dt::Reference(); }, source)
+      .sequences[0]
+      .logits;
 }
 
 std::string refusal(Tensors const& tensors) {
@@ -129,7 +132,8 @@ TEST_CASE("names and shapes that do not fit the model are named") {
   tensors = read_all();
   auto& up = tensors["model.layers.2.mlp.up_proj.weight"].first;
   std::swap(up[0], up[1]);  // transposed
-  CHECK_THAT(refusal(tensors), Contains("model.layers.2.mlp.up_proj.weight") && Contains("[36,50]") && Contains("[50,36]"));
+  CHECK_THAT(refusal(tensors),
+             Contains("model.layers.2.mlp.up_proj.weight") && Contains("[36,50]") && Contains("[50,36]"));
 
   tensors = read_all();
   tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = {{2}, std::vector<float>(2)};

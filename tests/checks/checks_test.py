@@ -184,5 +184,42 @@ class Words(Tree):
         self.assertEqual(self.findings(), [])
 
 
+class Documents(Tree):
+    def page(self, *lines, name="docs/page.md"):
+        self.write("examples/own.cpp", "struct Own {", "  int a = 1;", "};")
+        self.write("tests/other.cpp", "int other();")
+        self.write(name, *lines)
+        code, said = self.run_script("check_docs.py")
+        lines = said.splitlines()[:-1]
+        self.assertEqual(code, 1 if lines else 0, said)
+        return lines
+
+    def test_code_of_an_example_or_a_test_passes(self):
+        self.assertEqual(self.page("```cpp", "struct Own {", "int a = 1; };", "```", "```", "not looked at", "```"), [])
+        self.assertEqual(self.page("<!-- from tests/other.cpp -->", "```cpp", "int other();", "```"), [])
+        self.assertEqual(self.page("See [it](../examples/own.cpp#L1), [this](https://example.org/x).", "```text",
+                                   "[no](link)", "```"), [])
+
+    def test_code_of_its_own_is_reported_with_its_place(self):
+        for lines, words in (
+            (("```cpp", "struct Own { int a = 2; };", "```"), "2: this code is not in any file"),
+            (("<!-- from tests/other.cpp -->", "```cpp", "int a = 1;", "```"), "3: this code is not in tests/other"),
+            (("<!-- from tests/none.cpp -->", "```cpp", "int a = 1;", "```"), "3: there is no tests/none.cpp"),
+            (("", "```cpp", "int never_closed;"), "3: this code is not in any file"),
+            (("```cpp", "", "```"), "2: the block is empty"),
+            (("[a page](none.md)",), "2: the link none.md leads nowhere"),
+        ):
+            with self.subTest(words=words):
+                found = self.page(*lines)
+                self.assertEqual(len(found), 1, found)
+                self.assertTrue(found[0].startswith("docs/page.md:" + words), found)
+        self.page()
+        self.assertEqual(len(self.page("[no](none.md)", name="docs/design/0001-a.md")), 1)
+
+    def test_no_page_is_a_fault(self):
+        code, said = self.run_script("check_docs.py")
+        self.assertEqual((code, said), (1, "0 code blocks of 0 pages: 0 findings\n"))
+
+
 if __name__ == "__main__":
     unittest.main()

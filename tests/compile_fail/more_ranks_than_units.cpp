@@ -31,3 +31,4 @@ static_assert(plan.ranks() == 9);
 static_assert(plan.ok() && plan.count(dt::step::all_reduce) == 2 && 30 < plan.executed(dt::step::all_reduce));
 static_assert(!(plan.stages() > 1) && plan.within<Block>().count(dt::step::all_reduce) == 1);
 static_assert(plan.mesh(0)[0]->size == 9 && plan.edges.size() == 0 && plan.stage(0).layers == 30);
+static_assert(plan.weight_bytes_per_rank() < 100 * dt::MiB);

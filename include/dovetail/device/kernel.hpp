@@ -65,6 +65,7 @@ template <class Device>
 struct KernelRow {
   Op const* op = nullptr;
   Kernel<Device> run = nullptr;
+  bool reads_caches = false;  ///< takes rows where Segment::row says; for others a cache's rows are copied together
 };
 
 }  // namespace dovetail

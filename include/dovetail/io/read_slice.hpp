@@ -7,8 +7,8 @@
 #include <concepts>
 #include <cstring>
 #include <dovetail/io/error.hpp>
-#include <dovetail/tensor/half.hpp>
 #include <dovetail/io/tensor_entry.hpp>
+#include <dovetail/tensor/half.hpp>
 
 namespace dovetail {
 

@@ -42,7 +42,7 @@ constexpr Value rotate(Builder& b, Value x, RotaryConfig const& c) {
                      .reads(x)
                      .needs_whole<head_dim>()
                      .with(Numbers{{c.theta, static_cast<double>(c.rotated), c.interleaved ? 1.0 : 0.0, c.factor,
-                             c.low_frequency, c.high_frequency, c.original_context}})
+                                    c.low_frequency, c.high_frequency, c.original_context}})
                      .yields(b.dims(x)));
 }
 

@@ -32,25 +32,25 @@ namespace ops {
 /// `count` numbered layers under the role `layers.*`, dealt from the kinds in turn: kind(builder, argument, which).
 constexpr Value cycle(Builder& outer, Value input, i32 count, i32 kinds, auto const& kind) {
   return outer.in_layer(nullptr, outer.layers_role(), input, [&](Builder& b, Value x) {
-  for (i32 done = 0; done < count;) {
-    i32 const run = b.take_layers(x, count - done), periods = run / kinds;
-    auto const one = [&](Builder& inner, Value v, i32 at) {
-      return inner.numbered(v, [&](Builder& layer, Value u) { return kind(layer, u, at % kinds); });
-    };
-    if (periods)
-      x = b.loop(x, periods, [&](Builder& inner, Value v) {
-        for (i32 k = 0; k < kinds; ++k) v = one(inner, v, done + k);
-        return v;
-      });
-    for (i32 k = periods * kinds; k < run; ++k) {  // a pipeline may cut inside a period
-      x = one(b, x, done + k);
-      b.settle(x);
+    for (i32 done = 0; done < count;) {
+      i32 const run = b.take_layers(x, count - done), periods = run / kinds;
+      auto const one = [&](Builder& inner, Value v, i32 at) {
+        return inner.numbered(v, [&](Builder& layer, Value u) { return kind(layer, u, at % kinds); });
+      };
+      if (periods)
+        x = b.loop(x, periods, [&](Builder& inner, Value v) {
+          for (i32 k = 0; k < kinds; ++k) v = one(inner, v, done + k);
+          return v;
+        });
+      for (i32 k = periods * kinds; k < run; ++k) {  // a pipeline may cut inside a period
+        x = one(b, x, done + k);
+        b.settle(x);
+      }
+      if (!b.in_loop()) b.plan.stages[b.stage()].layers += run;
+      done += run;
     }
-    if (!b.in_loop()) b.plan.stages[b.stage()].layers += run;
-    done += run;
-  }
-  b.end_layers(x);
-  return x;
+    b.end_layers(x);
+    return x;
   });
 }
 
@@ -81,9 +81,7 @@ template <i32 Count, Layer L>
 struct Repeat {
   static_assert(Count >= 0, "a layer repeats zero times or more");
   static constexpr i32 depth = Count;
-  static constexpr Value apply(Builder& b, Value x) {
-    return ops::repeat(b, x, Count, &apply_layer<L>);
-  }
+  static constexpr Value apply(Builder& b, Value x) { return ops::repeat(b, x, Count, &apply_layer<L>); }
 };
 
 /// Count layers in all, dealt from the pattern L...; the last period may be cut short.

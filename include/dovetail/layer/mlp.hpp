@@ -17,7 +17,8 @@ struct GatedMlpConfig {
 constexpr Value gated_mlp(Builder& b, Value x, GatedMlpConfig const& c) {
   return b.in_layer(nullptr, c.role.chars, x, [&](Builder& inner, Value v) {
     Dims const outer = dims(extent<embed>(c.embed_size)), hidden = dims(extent<ffn>(c.ffn_size, 0, c.ffn_unit));
-    Value const gate = ops::unary(inner, *c.activation, linear(inner, v, LinearConfig{outer, hidden, c.bias, Name{"gate"}}));
+    Value const gate =
+        ops::unary(inner, *c.activation, linear(inner, v, LinearConfig{outer, hidden, c.bias, Name{"gate"}}));
     Value const up = linear(inner, v, LinearConfig{outer, hidden, c.bias, Name{"up"}});
     return linear(inner, ops::multiply(inner, gate, up), LinearConfig{hidden, outer, c.bias, Name{"down"}});
   });

@@ -36,7 +36,8 @@ constexpr i32 leading_symbols(Dims const& d) {
 }
 
 /// Sequences of the batch that a rank has.
-constexpr Range sequences_of(Dims const& d, Places const& places, Mesh const& mesh, Coordinate const& at, RunShape run) {
+constexpr Range sequences_of(Dims const& d, Places const& places, Mesh const& mesh, Coordinate const& at,
+                             RunShape run) {
   return leading_symbols(d) ? leading_range(d[0], run.size(), places, mesh, at) : Range{0, 1};
 }
 /// Its part of one sequence.
@@ -59,10 +60,13 @@ constexpr i64 local_width(Dims const& d, Places const& places, Mesh const& mesh,
   for (i32 k = leading_symbols(d); k < d.size(); ++k) n *= held(d[k], places, mesh, at).size();
   return n;
 }
-constexpr i64 local_elements(Dims const& d, Places const& places, Mesh const& mesh, Coordinate const& at, RunShape run) {
+constexpr i64 local_elements(Dims const& d, Places const& places, Mesh const& mesh, Coordinate const& at,
+                             RunShape run) {
   return local_rows(d, places, mesh, at, run) * local_width(d, places, mesh, at);
 }
 /// Elements of the whole value.
-constexpr i64 whole_elements(Dims const& d, RunShape run) { return local_elements(d, Places{}, Mesh{}, Coordinate{}, run); }
+constexpr i64 whole_elements(Dims const& d, RunShape run) {
+  return local_elements(d, Places{}, Mesh{}, Coordinate{}, run);
+}
 
 }  // namespace dovetail

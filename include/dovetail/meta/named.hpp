@@ -19,7 +19,8 @@ struct DimInfo {
   DimInfo const* leader = nullptr;
   DimInfo const* second_leader = nullptr;
   Follows follows = Follows::nothing;
-  bool may_be_empty = false;  ///< a rank may hold none of it; where false, more ranks than units is an error
+  bool may_be_empty = false;   ///< a rank may hold none of it; where false, more ranks than units is an error
+  bool shown_by_size = false;  ///< prints as its extent where that is fixed: f32[batch,sequence,heads/tp,64]
 
   /// Does a split of `leading` split this dim?
   constexpr bool follows_or_is(DimInfo const* leading) const {

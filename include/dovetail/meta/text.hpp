@@ -36,7 +36,8 @@ struct Name {
     i32 n = size();
     for (; *text; ++text) {
       if (n + 1 >= static_cast<i32>(sizeof chars))
-        capacity_exceeded("dovetail: a name is too long; give its layers shorter roles or raise the size of Name::chars");
+        capacity_exceeded(
+            "dovetail: a name is too long; give its layers shorter roles or raise the size of Name::chars");
       chars[n++] = *text;
     }
     return *this;

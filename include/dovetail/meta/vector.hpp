@@ -5,12 +5,23 @@
 #pragma once
 #include <cstddef>
 #include <dovetail/meta/integer.hpp>
+#include <exception>
 
 namespace dovetail {
 
-/// Reaching this in a constant expression prints `advice` in the compiler's note; at run time it throws the text.
+/// A fixed room is full, or a question has no answer; what() says what to do.
+class CapacityError : public std::exception {
+ public:
+  explicit CapacityError(char const* advice) : advice_(advice) {}
+  char const* what() const noexcept override { return advice_; }
+
+ private:
+  char const* advice_;
+};
+
+/// Reaching this in a constant expression prints `advice` in the compiler's note; at run time it throws.
 constexpr void capacity_exceeded(char const* advice) {
-  if (advice) throw advice;
+  if (advice) throw CapacityError(advice);
 }
 
 /// Bounded vector; a push beyond Cap is an error that says so, never a lost element.
@@ -107,7 +118,7 @@ class List {
     i32 at = 0;
     constexpr auto& operator*() const { return (*list)[at]; }
     constexpr Iterator& operator++() { return ++at, *this; }
-    friend constexpr bool operator==(Iterator const& a, Iterator const& b) { return a.at == b.at; }
+    constexpr bool operator==(Iterator const& o) const { return at == o.at; }
   };
   constexpr Iterator<List> begin() { return {this, 0}; }
   constexpr Iterator<List> end() { return {this, count_}; }

@@ -19,8 +19,9 @@ enum class Rule : std::uint8_t {
   pipeline_nested,      ///< a pipeline inside a pipeline, or inside a repeated layer
   pipeline_units,       ///< more stages than layers, or a stated cut that does not add up
   parameter_name,       ///< two parameters with one name
+  loop_dims,            ///< a repeated layer yields other dims than it takes
 };
-inline constexpr int rule_count = 12;
+inline constexpr int rule_count = 13;
 
 struct Verdict {
   Rule rule = Rule::ok;
@@ -39,9 +40,10 @@ struct Verdict {
 
 /// Id of the rule as errors and documentation pages spell it.
 constexpr char const* id_of(Rule r) {
-  constexpr char const* ids[] = {"ok",       "placement/split", "placement/ambiguous", "op/undeclared",
-                                 "op/roles", "op/extents",      "mesh/branches",       "mesh/order",
-                                 "policy/twice", "pipeline/nested", "pipeline/units",  "parameter/name"};
+  constexpr char const* ids[] = {"ok",           "placement/split", "placement/ambiguous", "op/undeclared",
+                                 "op/roles",     "op/extents",      "mesh/branches",       "mesh/order",
+                                 "policy/twice", "pipeline/nested", "pipeline/units",      "parameter/name",
+                                 "loop/dims"};
   return ids[static_cast<int>(r)];
 }
 

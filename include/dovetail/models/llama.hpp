@@ -14,12 +14,12 @@ struct LlamaConfig {
   i64 embed_size = 0;
   i32 layers = 0;
   i64 head_count = 0, kv_head_count = 0, head_size = 0, ffn_size = 0, vocab_size = 0;
-  bool tied = false;            ///< the head reads the embedding's matrix
+  bool tied = false;  ///< the head reads the embedding's matrix
   RotaryConfig rope{};
   double epsilon = 1e-5;
   bool attention_bias = false;  ///< of q, k, v and o
   bool mlp_bias = false;
-  i64 window = 0;               ///< sliding window of attention (Mistral); 0: none
+  i64 window = 0;  ///< sliding window of attention (Mistral); 0: none
 
   constexpr EmbeddingConfig embedding() const { return EmbeddingConfig{vocab_size, embed_size}; }
   constexpr RmsNormConfig norm(char const* role) const {
@@ -47,9 +47,8 @@ constexpr Value llama_block(Builder& b, Value x, LlamaConfig const& c) {
   x = ops::residual(b, x, [&](Builder& inner, Value v) {
     return attention(inner, rms_norm(inner, v, c.norm("attention_norm")), c.attention());
   });
-  return ops::residual(b, x, [&](Builder& inner, Value v) {
-    return gated_mlp(inner, rms_norm(inner, v, c.norm("mlp_norm")), c.mlp());
-  });
+  return ops::residual(
+      b, x, [&](Builder& inner, Value v) { return gated_mlp(inner, rms_norm(inner, v, c.norm("mlp_norm")), c.mlp()); });
 }
 
 /// ids[batch,sequence] -> logits[batch,rows,vocab].
@@ -65,8 +64,8 @@ struct LlamaBlock : Sequential<Residual<RmsNorm<C.norm("attention_norm")>, Atten
 
 /// The model as a type; `struct SmolLM2 : Llama<smollm2_135m> {};` gives it a name of its own.
 template <LlamaConfig C>
-struct Llama : Sequential<TokenEmbedding<C.embedding()>, Repeat<C.layers, LlamaBlock<C>>,
-                          RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
+struct Llama : Sequential<TokenEmbedding<C.embedding()>, Repeat<C.layers, LlamaBlock<C>>, RmsNorm<C.norm("final_norm")>,
+                          LmHead<C.head()>> {};
 
 inline constexpr CheckpointName llama_names[] = {
     {"embedding.weight", "model.embed_tokens.weight"},

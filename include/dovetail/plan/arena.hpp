@@ -98,13 +98,13 @@ class ArenaPlanner {
     conflicts_ = Array<char>(square);
     auto const alive = [&](i32 block, i64 moment) {
       for (i32 m = blocks_[block].begin; m < blocks_[block].end; ++m)
-        if (buffers.life(members_[m]).at(moment)) return true;
+        if (meet(buffers.life(members_[m]), Interval{moment, moment})) return true;
       return false;
     };
     moment_begin_.push(0);
     for (i32 v : members_) {
       for (i32 i = 0; i < n; ++i)
-        if (alive(i, buffers.life(v).alive.from)) moments_.push(i);
+        if (alive(i, buffers.life(v).from)) moments_.push(i);
       moment_begin_.push(moments_.size());
     }
   }

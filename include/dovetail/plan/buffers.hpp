@@ -10,22 +10,12 @@ namespace dovetail {
 class Buffers {
  public:
   constexpr Buffers(Plan const& plan, i32 stage) : plan_(&plan), lives_(lifetimes(plan, stage)) {
-    for (i32 v = 0; v < lives_.size(); ++v) leader_.push(lives_[v].ever() ? v : -1), next_.push(-1);
-    for (auto const& l : plan.loops) {
-      if (plan.values[l.argument].stage != stage) continue;
-      join(l.argument, l.result);
-      i32 const initial = l.initial;
-      bool const own = plan.values[initial].value_class == ValueClass::temporary;
-      if (own && plan.values[initial].loop == l.parent) share(initial, l.argument);
-    }
-    for (i32 l = 0; l < plan.loops.size(); ++l)
-      if (plan.values[plan.loops[l].argument].stage == stage && plan.values[plan.loops[l].yielded].loop == l)
-        share(plan.loops[l].yielded, plan.loops[l].argument);
-    for (auto const& s : plan.steps) {
-      if (s.stage != stage || !s.op || !s.op->elementwise) continue;
+    for (i32 v = 0; v < lives_.size(); ++v) leader_.push(lives_[v].empty() ? -1 : v), next_.push(-1);
+    for (auto const& l : plan.loops) join(l.argument, l.result), share(l.initial, l.argument);
+    for (auto const& l : plan.loops) share(l.yielded, l.argument);
+    for (auto const& s : plan.steps)
       for (auto const& o : s.operands)
-        if (!o.witness && plan.values[o.value].value_class == ValueClass::temporary) share(o.value, s.results[0]);
-    }
+        if (s.op && s.op->elementwise && !o.witness) share(o.value, s.results[0]);
     for (i32 v = 0; v < lives_.size(); ++v)
       if (leader_[v] == v) leaders_.push(v);
   }
@@ -36,7 +26,7 @@ class Buffers {
   constexpr List<i32> const& leaders() const { return leaders_; }
   /// The value after `value` in its buffer, or -1; the first is the leader.
   constexpr i32 next(i32 value) const { return next_[value]; }
-  constexpr Lifetime const& life(i32 value) const { return lives_[value]; }
+  constexpr Interval life(i32 value) const { return lives_[value]; }
 
   /// Is a value of buffer `a` alive together with one of buffer `b`? @pre both are leaders
   constexpr bool meet(i32 a, i32 b) const {
@@ -48,7 +38,7 @@ class Buffers {
 
  private:
   Plan const* plan_;
-  List<Lifetime> lives_;
+  List<Interval> lives_;
   List<i32> leader_{}, next_{}, leaders_{};
 
   /// Does the event at `moment` leave in `b` what was in `a`, or `b`'s elements each in the place of `a`'s?
@@ -70,21 +60,19 @@ class Buffers {
       if (o.value == a && !o.witness) return true;
     return false;
   }
-  /// Do two intervals meet nowhere but where one value becomes the other?
-  constexpr bool agree(i32 a, Interval x, i32 b, Interval y) const {
+  /// Are two values never alive together but where one becomes the other?
+  constexpr bool agree(i32 a, i32 b) const {
+    Interval const x = lives_[a], y = lives_[b];
     if (!dovetail::meet(x, y)) return true;
     return (x.to == y.from && passes(a, b, x.to)) || (y.to == x.from && passes(b, a, y.to));
   }
-  constexpr bool agree(i32 a, i32 b) const {
-    Lifetime const &x = lives_[a], &y = lives_[b];
-    return agree(a, x.alive, b, y.alive) && agree(a, x.alive, b, y.again) && agree(a, x.again, b, y.alive) &&
-           agree(a, x.again, b, y.again);
-  }
 
-  /// Puts two values into one buffer where all values of both buffers get along and are of one size in every run.
+  /// Puts two values into one buffer where all values of both buffers agree and are of one size in every run. Inputs
+  /// keep theirs to themselves: they are not the plan's to overwrite.
   constexpr void share(i32 a, i32 b) {
     if (leader_[a] < 0 || leader_[b] < 0 || leader_[a] == leader_[b]) return;
     Tensor const &x = plan_->values[a], &y = plan_->values[b];
+    if (x.value_class == ValueClass::input || y.value_class == ValueClass::input) return;
     if (x.storage != y.storage || !(x.dims == y.dims) || !(x.places == y.places)) return;
     for (i32 v = leader_[a]; v >= 0; v = next_[v])
       for (i32 w = leader_[b]; w >= 0; w = next_[w])

@@ -31,8 +31,8 @@ struct Cut {
   bool deals_children = false;    ///< nothing repeats: the first sequence deals its children
   bool open = false;              ///< layers are still being dealt
   i32 first_stage = 0;
-  i32 outer_policies = 0;         ///< policies outside the pipeline
-  i32 scope = 0;                  ///< layer that the pipeline is: what crosses a seam belongs to it
+  i32 outer_policies = 0;  ///< policies outside the pipeline
+  i32 scope = 0;           ///< layer that the pipeline is: what crosses a seam belongs to it
 };
 
 /// Axes as one nesting of policies had them in force: what the mesh rules are checked on.
@@ -103,9 +103,7 @@ class Builder {
 
   // ---- layers and policies ----------------------------------------------------------------------------------------
   /// Role of numbered layers: `layers.*`, once however deep they nest.
-  constexpr char const* layers_role() const {
-    return layer_.first >= 0 ? "" : "layers.*";
-  }
+  constexpr char const* layers_role() const { return layer_.first >= 0 ? "" : "layers.*"; }
   /// Runs `body` as a layer: its steps and errors carry the type and the role.
   constexpr Value in_layer(LayerInfo const* layer, char const* role, Value x, auto const& body) {
     for (i32 i = wrapped_ + 1; i < role_policies_.size() && *role; ++i) {
@@ -177,11 +175,11 @@ class Builder {
   }
 
  private:
-  List<Mesh> preset_meshes_{};  ///< order of axes that an earlier run found, by stage
-  List<i32> current_{};          ///< by handle: the version that readers see
-  List<i32> next_version_{};     ///< by value: the next version of the same origin, or -1
-  List<Path> paths_of_scopes_{}; ///< by scope
-  List<std::uint64_t> hashes_{}; ///< by parameter: of its name
+  List<Mesh> preset_meshes_{};    ///< order of axes that an earlier run found, by stage
+  List<i32> current_{};           ///< by handle: the version that readers see
+  List<i32> next_version_{};      ///< by value: the next version of the same origin, or -1
+  List<Path> paths_of_scopes_{};  ///< by scope
+  List<std::uint64_t> hashes_{};  ///< by parameter: of its name
   List<Policy> policies_{};
   MappedDims no_dims_{};
   List<AxisPath> paths_{};
@@ -195,8 +193,8 @@ class Builder {
   List<RolePolicy> role_policies_{};
   i32 wrapped_ = -1;  ///< the last role policy around the layer that is about to run
   Cut cut_{};
-  LayerIndex layer_{};   ///< of the numbered layer being built
-  i64 layers_ = 0;       ///< numbered layers so far
+  LayerIndex layer_{};  ///< of the numbered layer being built
+  i64 layers_ = 0;      ///< numbered layers so far
   i32 scope_ = 0, stage_ = 0, loop_ = -1;
   Phase phase_ = Phase::forward;
 
@@ -270,8 +268,11 @@ class Builder {
     return axes;
   }
 
+  constexpr i32 axis_without(i64 units, Places const& places, DimInfo const* dim, i32 axis) const;
   constexpr void check_split(Dims const& d, Places const& places, DimInfo const* dim);
   constexpr void check_call(Call const& call);
+  constexpr bool take_version(i32 handle, Places const& places);
+  constexpr bool peel(i32 handle, i32 axis, Place from, Place to);
   constexpr void move(i32 handle, i32 axis, Place to);
   constexpr void bring(i32 handle, Places const& to);
   constexpr void fetch(i32 handle);

@@ -59,16 +59,17 @@ constexpr void choose_dim(Decision& d, Call const& call, Vec<Arrival, max_operan
     if (d.dim && d.dim != dim) d.rule = Rule::placement_ambiguous, d.other_dim = dim;
     else d.dim = dim;
   };
-  for (auto const& p : parameters) {
+  for (Arrival const *a = parameters.items, *end = a + parameters.count; a != end; ++a) {
+    Arrival const& p = *a;
     if (p.placed) {
       if (p.at.cut()) candidate(p.at.dim);
       continue;
     }
-    for (auto const* dim : mapped)
-      if (has(*p.dims, dim) && !is_whole(call, parameters, dim)) candidate(dim);
+    for (i32 m = 0; m < mapped.count; ++m)
+      if (has(*p.dims, mapped.items[m]) && !is_whole(call, parameters, mapped.items[m])) candidate(mapped.items[m]);
   }
-  for (auto const& o : operands)
-    if (!d.dim && o.at.cut() && !is_whole(call, parameters, o.at.dim)) d.dim = o.at.dim;
+  for (Arrival const *o = operands.items, *end = o + operands.count; !d.dim && o != end; ++o)
+    if (o->at.cut() && !is_whole(call, parameters, o->at.dim)) d.dim = o->at.dim;
 }
 
 /// Rule 3: what stays Partial because the op lets sums through.
@@ -102,7 +103,8 @@ constexpr Decision decide(Call const& call, Vec<Arrival, max_operands> const& op
                           Vec<Arrival, max_parameters> const& parameters, MappedDims const& mapped) {
   Decision d;
   Op const& op = *call.op;
-  for (auto const& o : operands) {
+  for (Arrival const *a = operands.items, *end = a + operands.count; a != end; ++a) {
+    Arrival const& o = *a;
     if (!o.at.cut()) continue;
     Extent const* e = find(*o.dims, o.at.dim);
     if (!e || call.role_of(e->dim) != Role::undeclared) continue;
@@ -128,7 +130,16 @@ constexpr Decision decide(Call const& call, Vec<Arrival, max_operands> const& op
     result[i] = relation(call.results.items[i].dims, d.dim);
     any_survives = any_survives || result[i] != Relation::none;
   }
-  bool stays_shared = false;
+  // A sum over holders cannot go into an op that is not linear in it: the value is made whole for it instead.
+  for (i32 i = 0; i < operands.count && arrives_shared && !any_survives; ++i)
+    if (operand[i] == Relation::follower && operands.items[i].at.kind == Kind::shared && op.linear != i &&
+        !op.additive) {
+      d.dim = nullptr;
+      return d;
+    }
+  bool holds_part = false, stays_shared = false;
+  for (i32 i = 0; i < parameters.count && arrives_shared; ++i)
+    holds_part = holds_part || has(*parameters.items[i].dims, d.dim);
   for (i32 i = 0; i < operands.count; ++i) {
     if (operand[i] == Relation::none) continue;
     d.operand[i] = split_on(d.dim);
@@ -136,7 +147,7 @@ constexpr Decision decide(Call const& call, Vec<Arrival, max_operands> const& op
     if (!any_survives && (op.linear < 0 || op.linear == i)) {
       if (!consumed) d.operand[i] = shared_on(d.dim);
       consumed = true;  // one Shared operand counts every element once; a second would count sums of sums
-    } else if (arrives_shared && !leaders && (op.additive || op.linear == i)) {
+    } else if (arrives_shared && !leaders && ((op.additive && !holds_part) || op.linear == i)) {
       d.operand[i] = shared_on(d.dim);  // beside its leader an op reads exactly what the rank holds; here none is
       stays_shared = true;
     }

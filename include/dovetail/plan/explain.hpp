@@ -134,7 +134,8 @@ inline std::string stage_text(Telling const& t, i32 stage) {
 }
 
 inline std::string parameters_words(i64 n) {
-  return n < 100'000 ? std::to_string(n) : wording::tenths(n, 1000'000) + " M";
+  if (n < 100'000) return std::to_string(n);
+  return n < 1000'000'000 ? wording::tenths(n, 1000'000) + " M" : wording::tenths(n, 1000'000'000) + " B";
 }
 
 inline std::string heading(Telling const& t) {

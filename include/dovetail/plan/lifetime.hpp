@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // When the values of one stage are alive, in the order of the plan's steps. A value read inside a loop but made outside
-// lives to the loop's end; a loop's argument lives to its last read and again from where an iteration hands its yielded
-// value on. Memory planning asks it; it needs no sizes.
+// lives to the loop's end; a loop's argument lives to its last read, its result from where the last iteration hands its
+// yielded value on: together they are what a loop carries. Memory planning asks it; it needs no sizes.
 #pragma once
 #include <dovetail/plan/plan.hpp>
 
@@ -25,19 +25,7 @@ constexpr i64 moment_of_end(Plan const& plan, i32 loop) {
 }
 constexpr i64 last_moment(Plan const& plan) { return moment_of_step(plan.steps.size()); }
 
-/// When a value is alive; `again` only for loop arguments.
-struct Lifetime {
-  Interval alive{}, again{};
-  constexpr bool ever() const { return !alive.empty(); }
-  constexpr bool at(i64 moment) const {
-    return (alive.from <= moment && moment <= alive.to) || (again.from <= moment && moment <= again.to);
-  }
-};
-
 constexpr bool meet(Interval a, Interval b) { return !a.empty() && !b.empty() && a.from <= b.to && b.from <= a.to; }
-constexpr bool meet(Lifetime const& a, Lifetime const& b) {
-  return meet(a.alive, b.alive) || meet(a.alive, b.again) || meet(a.again, b.alive) || meet(a.again, b.again);
-}
 
 /// True for a value that needs room of its own between steps: not parameters, states, or views of a state.
 constexpr bool needs_room(Plan const& plan, i32 value) {
@@ -47,31 +35,28 @@ constexpr bool needs_room(Plan const& plan, i32 value) {
 }
 
 /// Lifetimes by value id; never alive: values of other stages, those that need no room, inputs that nothing reads.
-constexpr List<Lifetime> lifetimes(Plan const& plan, i32 stage) {
-  List<Lifetime> lives;
+constexpr List<Interval> lifetimes(Plan const& plan, i32 stage) {
+  List<Interval> lives;
   for (i32 v = 0; v < plan.values.size(); ++v) {
     Tensor const& t = plan.values[v];
-    Lifetime life;
+    Interval life;
     if (t.stage == stage && t.step >= 0 && needs_room(plan, v)) {
       i64 const made = plan.steps[t.step].kind == StepKind::loop ? moment_of_end(plan, plan.steps[t.step].body)
                                                                  : moment_of_step(t.step);
-      life.alive = Interval{made, made};
+      life = Interval{made, made};
     }
     lives.push(life);
   }
   for (i32 v : plan.inputs)
-    if (plan.values[v].stage == stage) lives[v].alive = Interval{0, 0};
-  for (i32 l = 0; l < plan.loops.size(); ++l) {
-    i32 const argument = plan.loops[l].argument;
-    if (plan.values[argument].stage != stage) continue;
-    i64 const begin = moment_of_step(plan.loops[l].begin - 1), end = moment_of_end(plan, l);
-    lives[argument] = Lifetime{Interval{begin, begin}, Interval{end, end}};
-  }
+    if (plan.values[v].stage == stage) lives[v] = Interval{0, 0};
+  for (auto const& l : plan.loops)
+    if (plan.values[l.argument].stage == stage)
+      lives[l.argument] = Interval{moment_of_step(l.begin - 1), moment_of_step(l.begin - 1)};
   auto const read = [&](i32 value, i64 moment, i32 loop) {
-    if (plan.values[value].stage != stage || !lives[value].ever()) return;
+    if (plan.values[value].stage != stage || lives[value].empty()) return;
     for (; loop >= 0 && loop != plan.values[value].loop; loop = plan.loops[loop].parent)
       moment = moment_of_end(plan, loop);
-    if (moment > lives[value].alive.to) lives[value].alive.to = moment;
+    if (moment > lives[value].to) lives[value].to = moment;
   };
   for (i32 i = 0; i < plan.steps.size(); ++i) {
     Step const& s = plan.steps[i];

@@ -9,6 +9,16 @@ namespace dovetail {
 
 inline constexpr int max_loop_passes = 4;
 
+/// A body that yields other dims than it takes: the first place where they differ.
+constexpr Verdict dims_verdict(Dims const& taken, Dims const& yielded) {
+  i32 k = 0;
+  while (k < taken.size() && k < yielded.size() && taken[k] == yielded[k]) ++k;
+  Extent const none{};
+  Extent const &before = k < taken.size() ? taken[k] : none, &after = k < yielded.size() ? yielded[k] : none;
+  return Verdict{
+      .rule = Rule::loop_dims, .dim = before.dim, .other_dim = after.dim, .extent = before.size, .units = after.size};
+}
+
 constexpr Value Builder::numbered(Value x, auto const& body) {
   LayerIndex const outer = layer_;
   i64 const mine = layers_;
@@ -52,6 +62,13 @@ constexpr Value Builder::loop(Value x, i32 count, auto const& body) {
     i32 const argument = add_value(block);
     Value const y = body(*this, Value{argument});
     fetch(y.id);
+    if (!(dims(y) == dims(x))) {
+      if (plan.verdict.ok()) fail(dims_verdict(dims(x), dims(y)));
+      Verdict const broken = plan.verdict;
+      *this = before;
+      fail(broken);
+      return x;
+    }
 
     bool again = false;
     for (i32 v = values_before; v < plan.values.size() && pass + 1 < max_loop_passes; ++v) {

@@ -12,13 +12,13 @@ inline constexpr int max_operands = 4, max_parameters = 2, max_results = 2, max_
 /// An op's identity is its address; make it `inline constexpr Op silu{.name = "silu", .elementwise = true};`.
 struct Op {
   char const* name = "";
-  bool elementwise = false;   ///< every dim not named in the call is mapped
-  bool additive = false;      ///< f(sum x, sum y) = sum f(x, y): operands that are all Partial may stay Partial
-  bool maximum = false;       ///< what it contracts is a maximum, not a sum
-  int lazy = -1;              ///< operand in which it is linear: Partial there and Whole elsewhere stays Partial
-  bool folds = false;         ///< contracts a leader into its sharing follower
-  int linear = -1;            ///< operand in which it is linear: a Shared value there stays Shared
-  int flops = 0;              ///< floating-point operations for each point of the union of its dims
+  bool elementwise = false;     ///< every dim not named in the call is mapped
+  bool additive = false;        ///< f(sum x, sum y) = sum f(x, y): operands that are all Partial may stay Partial
+  bool maximum = false;         ///< what it contracts is a maximum, not a sum
+  int lazy = -1;                ///< operand in which it is linear: Partial there and Whole elsewhere stays Partial
+  bool folds = false;           ///< contracts a leader into its sharing follower
+  int linear = -1;              ///< operand in which it is linear: a Shared value there stays Shared
+  int flops = 0;                ///< floating-point operations for each point of the union of its dims
   Op const* adjoint = nullptr;  ///< op that carries cotangents back; placed by the same rules
 };
 
@@ -85,13 +85,21 @@ struct Call {
   constexpr Call& contracts(Dims const& d) { return all(d, Role::contracted); }
   constexpr Call& needs_whole(Dims const& d) { return all(d, Role::whole); }
   template <class... D>
-  constexpr Call& maps() { return (says(dim_of<D>, Role::mapped), ...), *this; }
+  constexpr Call& maps() {
+    return (says(dim_of<D>, Role::mapped), ...), *this;
+  }
   template <class... D>
-  constexpr Call& contracts() { return (says(dim_of<D>, Role::contracted), ...), *this; }
+  constexpr Call& contracts() {
+    return (says(dim_of<D>, Role::contracted), ...), *this;
+  }
   template <class... D>
-  constexpr Call& needs_whole() { return (says(dim_of<D>, Role::whole), ...), *this; }
+  constexpr Call& needs_whole() {
+    return (says(dim_of<D>, Role::whole), ...), *this;
+  }
   template <class... D>
-  constexpr Call& routes() { return (says(dim_of<D>, Role::routed), ...), *this; }
+  constexpr Call& routes() {
+    return (says(dim_of<D>, Role::routed), ...), *this;
+  }
 
   /// What this call does with `dim`; one that is not named takes the role of its named follower or leader.
   constexpr Role role_of(DimInfo const* dim) const {

@@ -16,28 +16,45 @@ constexpr StepKind redistribution(Place from, Place to) {
   return StepKind::slice;
 }
 
+/// First axis, from `axis` on, that leaves a rank with a share without any of the `units` that `dim` has there; -1
+/// where none does. Blocks that differ are followed each: under stated shares more units can be fewer for one rank.
+constexpr i32 Builder::axis_without(i64 units, Places const& places, DimInfo const* dim, i32 axis) const {
+  while (axis < mesh().size() && !(places[axis].cut() && places[axis].dim == dim)) ++axis;
+  if (axis == mesh().size()) return -1;
+  AxisInfo const& a = *mesh()[axis];
+  i32 const next = a.shares || a.size == 1 ? 1 : a.size - 1;  // balanced blocks: the largest and the smallest
+  for (i32 r = 0; r < a.size; r += next)
+    if (a.share(r) > 0 && units_of(units, a, r) == 0) return axis;
+  for (i32 r = 0; r < a.size; r += next) {
+    i32 const inner = a.share(r) > 0 ? axis_without(units_of(units, a, r), places, dim, axis + 1) : -1;
+    if (inner >= 0) return inner;
+  }
+  return -1;
+}
+
 /// Every rank that holds a share must get a unit, counted through the whole stack of axes on the dim.
 constexpr void Builder::check_split(Dims const& d, Places const& places, DimInfo const* dim) {
   Extent const* e = find(d, dim);
   if (!e || e->symbol != Symbol::fixed || dim->may_be_empty) return;
-  i64 least = ceil_div(e->lead, e->unit), ranks = 1;
-  for (i32 a = 0; a < mesh().size(); ++a) {
-    if (!places[a].cut() || places[a].dim != dim) continue;
-    AxisInfo const& axis = *mesh()[a];
-    ranks *= axis.holders();
-    i64 smallest = least;
-    for (i32 r = 0; r < axis.size; ++r) {
-      i64 const units = units_of(least, axis, r);
-      if (axis.share(r) > 0 && units < smallest) smallest = units;
-    }
-    if (smallest > 0) {
-      least = smallest;
-      continue;
-    }
-    fail(Verdict{.rule = Rule::placement_split, .dim = dim, .axis = &axis, .extent = e->lead,
-          .units = ceil_div(e->lead, e->unit), .ranks = ranks});
-    return;
-  }
+  i64 const units = ceil_div(e->lead, e->unit);
+  i32 const empty = axis_without(units, places, dim, 0);
+  if (empty < 0) return;
+  auto const ranks_to = [&](i32 axis) {
+    i64 ranks = 1;
+    for (i32 a = 0; a <= axis; ++a)
+      if (places[a].cut() && places[a].dim == dim) ranks *= mesh()[a]->holders();
+    return ranks;
+  };
+  i32 blamed = empty;
+  if (ranks_to(empty) <= units)  // there are units enough: a stated share is what is too small
+    for (i32 a = empty; !mesh()[blamed]->shares && a >= 0; --a)
+      if (places[a].cut() && places[a].dim == dim && mesh()[a]->shares) blamed = a;
+  fail(Verdict{.rule = Rule::placement_split,
+               .dim = dim,
+               .axis = mesh()[blamed],
+               .extent = e->lead,
+               .units = units,
+               .ranks = ranks_to(blamed)});
 }
 
 /// The call says one thing of each dim, and its operands, parameters and results agree with it and with each other.
@@ -127,6 +144,29 @@ constexpr Vec<Value, max_results> Builder::apply_all(Call call) {
   return made;
 }
 
+/// Makes a visible version that stands at `places` the one that readers see. @return false where there is none
+constexpr bool Builder::take_version(i32 handle, Places const& places) {
+  for (i32 i = plan.values[current_[handle]].origin; i >= 0; i = next_version_[i])
+    if (visible(plan.values[i]) && plan.values[i].places == places) {
+      current_[handle] = i;
+      return true;
+    }
+  return false;
+}
+
+/// Makes whole what inner axes split of a dim that changes on `axis`: an outer split of a dim may not change under an
+/// inner one. @return whether there was any
+constexpr bool Builder::peel(i32 handle, i32 axis, Place from, Place to) {
+  bool any = false;
+  for (i32 i = mesh().count - 1; i > axis; --i) {
+    Place const inner = tensor(handle).places[i];
+    if (!inner.cut() || !((from.cut() && inner.dim == from.dim) || (to.cut() && inner.dim == to.dim))) continue;
+    move(handle, i, whole_place);
+    any = true;
+  }
+  return any;
+}
+
 /// Changes the placement of a value on one axis: takes a version that already stands so, or emits the redistribution.
 constexpr void Builder::move(i32 handle, i32 axis, Place to) {
   Place from = tensor(handle).places[axis];
@@ -140,20 +180,15 @@ constexpr void Builder::move(i32 handle, i32 axis, Place to) {
     move(handle, axis, split_on(to.dim));
     from = tensor(handle).places[axis];
   }
-  bool const owns = to.kind == Kind::shared;  // a local mask: inner axes stay as they are
-  for (i32 i = mesh().size() - 1; i > axis && !owns; --i) {
-    Place const inner = tensor(handle).places[i];
-    if (inner.cut() && ((from.cut() && inner.dim == from.dim) || (to.cut() && inner.dim == to.dim)))
-      move(handle, i, whole_place);  // peel: an outer split of a dim may not change under an inner one
-  }
   Tensor moved = tensor(handle);
   moved.places[axis] = to;
-  i32 const origin = plan.values[current_[handle]].origin;
-  for (i32 i = origin; i >= 0; i = next_version_[i])
-    if (visible(plan.values[i]) && plan.values[i].places == moved.places) {
-      current_[handle] = i;
-      return;
-    }
+  if (take_version(handle, moved.places)) return;
+  if (to.kind != Kind::shared && peel(handle, axis, from, to)) {  // a mask is local: inner axes stay as they are
+    moved = tensor(handle);
+    moved.places[axis] = to;
+    if (take_version(handle, moved.places)) return;
+  }
+  i32 const origin = moved.origin;
   if (to.cut()) check_split(moved.dims, moved.places, to.dim);
   if (moved.value_class == ValueClass::input && from.whole()) {  // a run is asked for the part that is read
     i32 const outer = loop_;

@@ -138,7 +138,9 @@ struct PlanPart {
     return found;
   }
   template <class L>
-  constexpr PlanPart within() const { return {plan, layer_of<L>, stage}; }
+  constexpr PlanPart within() const {
+    return {plan, layer_of<L>, stage};
+  }
 
  private:
   constexpr i64 count_inside(i32 scope, StepKind kind) const {
@@ -150,7 +152,9 @@ struct PlanPart {
 };
 
 template <class L>
-constexpr auto Plan::within() const { return PlanPart{this, layer_of<L>, -1}; }
+constexpr auto Plan::within() const {
+  return PlanPart{this, layer_of<L>, -1};
+}
 constexpr auto Plan::on_stage(i32 s) const { return PlanPart{this, nullptr, s}; }
 
 /// A plan while it is built.
@@ -190,9 +194,20 @@ struct OwnedPlan {
 
   constexpr OwnedPlan() = default;
   constexpr explicit OwnedPlan(PlanDraft const& d)
-      : steps(d.steps), values(d.values), parameters(d.parameters), states(d.states), stages(d.stages), loops(d.loops),
-        scopes(d.scopes), edges(d.edges), ties(d.ties), inputs(d.inputs), outputs(d.outputs), result(d.result),
-        above(d.above), verdict(d.verdict) {}
+      : steps(d.steps),
+        values(d.values),
+        parameters(d.parameters),
+        states(d.states),
+        stages(d.stages),
+        loops(d.loops),
+        scopes(d.scopes),
+        edges(d.edges),
+        ties(d.ties),
+        inputs(d.inputs),
+        outputs(d.outputs),
+        result(d.result),
+        above(d.above),
+        verdict(d.verdict) {}
 
   constexpr Plan view() const {
     Plan p;

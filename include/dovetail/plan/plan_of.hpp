@@ -53,7 +53,9 @@ struct Arrays {
 };
 
 template <class Layout>
-constexpr OwnedPlan built() { return build([](Builder& b, Value x) { return apply_layer<Layout>(b, x); }); }
+constexpr OwnedPlan built() {
+  return build([](Builder& b, Value x) { return apply_layer<Layout>(b, x); });
+}
 
 template <class Layout>
 constexpr Sizes sizes_of() {

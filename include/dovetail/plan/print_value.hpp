@@ -23,7 +23,8 @@ inline std::string element_word(Storage storage, StorageBytes const& bytes) {
 inline std::string placed_dims(Dims const& dims, Places const& places, Mesh const& mesh) {
   std::string text = "[";
   for (i32 k = 0; k < dims.size(); ++k) {
-    text += words(k ? "," : "", dims[k].dim->name);
+    bool const number = dims[k].dim->shown_by_size && dims[k].symbol == Symbol::fixed;
+    text += number ? words(k ? "," : "", dims[k].size) : words(k ? "," : "", dims[k].dim->name);
     for (i32 a = 0; a < mesh.size(); ++a)
       if (places[a].cut() && dims[k].dim->follows_or_is(places[a].dim))
         text += words(places[a].kind == Kind::shared ? '~' : '/', mesh[a]->name);

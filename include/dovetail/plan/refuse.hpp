@@ -15,7 +15,10 @@ struct in_layer {};
 struct no_layer {};  ///< the rule was broken outside every layer that is a type
 template <auto* Axis>
 struct on_axis {};
-struct no_axis {};  ///< stages that were spelt out, or a pipeline that has none of its own
+struct no_axis {};
+template <auto* Dim>
+struct of_dim {};
+struct no_dim {};  ///< stages that were spelt out, or a pipeline that has none of its own
 template <i64 Least, i64 Most>
 struct sizes {};          ///< of the axis: what would be legal
 struct larger_shares {};  ///< there are units enough, but a stated share gives a rank none of them
@@ -56,6 +59,13 @@ struct op_extents {
   static_assert(At::is_legal,
                 "op/extents: one dim has two extents in one op (0: known only in a run); arguments: path, layer, op, "
                 "dim, the two extents; see docs/errors/op-extents.md");
+};
+template <class At, class Layer, class Taken, i64 One, class Yielded, i64 Other>
+struct loop_dims {
+  static_assert(
+      At::is_legal,
+      "loop/dims: a repeated layer yields other dims than it takes; arguments: path, layer, the first dim that "
+      "it takes and its extent, what it yields there; see docs/errors/loop-dims.md");
 };
 template <class At, class Layer, auto* Axis, i64 Ranks, auto* Other>
 struct mesh_branches {
@@ -121,6 +131,12 @@ constexpr auto axis_word() {
   else return no_axis{};
 }
 
+template <auto* Dim>
+constexpr auto dim_word() {
+  if constexpr (Dim != nullptr) return of_dim<Dim>{};
+  else return no_dim{};
+}
+
 template <i64 Most>
 constexpr auto legal_word() {
   if constexpr (Most > 0) return sizes<1, Most>{};
@@ -156,6 +172,9 @@ struct Judged<R, Rule::op_roles> : op_roles<typename R::Path, typename R::Layer,
 template <class R>
 struct Judged<R, Rule::op_extents>
     : op_extents<typename R::Path, typename R::Layer, typename R::Op, R::v.dim, R::v.extent, R::v.units> {};
+template <class R>
+struct Judged<R, Rule::loop_dims> : loop_dims<typename R::Path, typename R::Layer, decltype(dim_word<R::v.dim>()),
+                                              R::v.extent, decltype(dim_word<R::v.other_dim>()), R::v.units> {};
 template <class R>
 struct Judged<R, Rule::mesh_branches>
     : mesh_branches<typename R::Path, typename R::Layer, R::v.axis, R::v.ranks, R::v.other_axis> {};

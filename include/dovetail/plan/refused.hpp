@@ -120,6 +120,7 @@ constexpr Refused const& receives_from(Refused const& p, i32, i64) { return p; }
 constexpr Refused const& receivers_of(Refused const& p, i32, i64) { return p; }
 constexpr Refused const& rank_along(Refused const& p, i64, i32, i32) { return p; }
 constexpr Refused const& coverage(Refused const& p) { return p; }
+constexpr Refused const& lifetimes(Refused const& p, i32) { return p; }
 constexpr Refused const& plan_hash(Refused const& p) { return p; }
 constexpr Refused const& same_plan(Refused const& p, Refused const&) { return p; }
 constexpr Refused const& same_plan(Refused const& p, Plan const&) { return p; }

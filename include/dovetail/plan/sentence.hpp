@@ -71,6 +71,11 @@ inline std::string body(Verdict const& v) {
     case Rule::op_extents:
       return words(": ", op, " meets ", dim, " with two extents, ", extent(v.extent), " and ", extent(v.units),
                    ". Give one of them another dim, or make the extents equal.");
+    case Rule::loop_dims: {
+      auto const words_of = [&](DimInfo const* d, i64 n) { return d ? words(d->name, " of ", extent(n)) : "no dim"; };
+      return words(": a repeated layer yields ", words_of(v.other_dim, v.units), " where it takes ",
+                   words_of(v.dim, v.extent), ". A layer that repeats must yield the dims that it takes.");
+    }
     case Rule::mesh_branches:
       return words(": ", axis, " of ", counted(v.ranks, "rank"), " stands beside axis ", v.other_axis->name,
                    ", so each layer would be computed again by the other's ranks. Use one axis for both, or nest one "

@@ -38,7 +38,8 @@ constexpr void Builder::next_stage() {
 
 /// Starts a pipeline around `x`: `cut` says how many numbered layers each stage runs, and under which policies.
 constexpr void Builder::open_pipeline(AxisInfo const* axis, Cut const& cut, Value x) {
-  if (cut_.open || in_loop() || plan.stages.size() > 1) return fail(Verdict{.rule = Rule::pipeline_nested, .axis = axis});
+  if (cut_.open || in_loop() || plan.stages.size() > 1)
+    return fail(Verdict{.rule = Rule::pipeline_nested, .axis = axis});
   cut_ = cut;
   cut_.first_stage = stage_, cut_.outer_policies = policies_.size(), cut_.open = true;
   cut_.scope = scope_;
@@ -145,10 +146,15 @@ constexpr bool Builder::finish(Value result) {
       if (p.stage != s) continue;
       for (auto const* axis : p.axes)
         if (!mesh_rules::holds(longest, axis))
-          fail(Verdict{.rule = Rule::mesh_branches, .layer = p.layer, .path = p.path, .axis = axis,
-                .other_axis = longest.back(), .ranks = axis->size});
+          fail(Verdict{.rule = Rule::mesh_branches,
+                       .layer = p.layer,
+                       .path = p.path,
+                       .axis = axis,
+                       .other_axis = longest.back(),
+                       .ranks = axis->size});
       if (auto const* axis = mesh_rules::out_of_order(p.axes, longest))
-        fail(Verdict{.rule = Rule::mesh_order, .layer = p.layer, .path = p.path, .axis = axis, .other_axis = p.axes[0]});
+        fail(
+            Verdict{.rule = Rule::mesh_order, .layer = p.layer, .path = p.path, .axis = axis, .other_axis = p.axes[0]});
     }
     found.push(longest);
     settled_meshes = settled_meshes && longest == plan.stages[s].mesh;
@@ -158,13 +164,19 @@ constexpr bool Builder::finish(Value result) {
     base += stage.ranks;
   }
   preset_meshes_ = found;
-  for (auto const& s : plan.steps)  // inputs that are read, each once
-    for (auto const& o : s.operands) {
-      if (o.witness || plan.values[o.value].value_class != ValueClass::input) continue;
-      bool known = false;
-      for (i32 i : plan.inputs) known = known || i == o.value;
-      if (!known) plan.inputs.push(o.value);
-    }
+  auto const ask = [&](i32 value) {  // inputs that are read, each once
+    if (plan.values[value].value_class != ValueClass::input) return;
+    for (i32 i : plan.inputs)
+      if (i == value) return;
+    plan.inputs.push(value);
+  };
+  for (auto const& s : plan.steps) {
+    for (auto const& o : s.operands)
+      if (!o.witness) ask(o.value);
+    if (s.kind == StepKind::loop) ask(plan.loops[s.body].initial), ask(plan.loops[s.body].yielded);
+  }
+  for (auto const& o : plan.outputs) ask(o.value);
+  ask(plan.result);
   return settled_meshes || !plan.verdict.ok();
 }
 

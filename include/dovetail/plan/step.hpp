@@ -21,8 +21,8 @@ enum class StepKind : std::uint8_t {
   share_reduce,    ///< Shared to Split: a sum among the ranks that hold the same follower
   send,            ///< a value of one stage becomes a value of another
   loop,
-  accumulate,      ///< a gradient joins its accumulator
-  tie,             ///< gradients of a tied parameter are exchanged between stages
+  accumulate,  ///< a gradient joins its accumulator
+  tie,         ///< gradients of a tied parameter are exchanged between stages
 };
 /// `step::all_reduce`, as queries spell it.
 namespace step {
@@ -30,8 +30,8 @@ using enum StepKind;
 }
 
 constexpr char const* name_of(StepKind k) {
-  constexpr char const* names[] = {"compute", "all_reduce", "reduce_scatter", "all_gather", "all_to_all", "slice",
-                                   "own",     "share_reduce", "send",         "loop",       "accumulate", "tie"};
+  constexpr char const* names[] = {"compute", "all_reduce",   "reduce_scatter", "all_gather", "all_to_all", "slice",
+                                   "own",     "share_reduce", "send",           "loop",       "accumulate", "tie"};
   return names[static_cast<int>(k)];
 }
 /// Redistributions that move data between the ranks of an axis.
@@ -66,13 +66,13 @@ struct LayerIndex {
 };
 
 struct Parameter {
-  Name name{};         ///< role path; `*` stands for the layer index
+  Name name{};  ///< role path; `*` stands for the layer index
   LayerIndex layer{};
-  i32 value = -1;      ///< the leaf: where it is stored
+  i32 value = -1;  ///< the leaf: where it is stored
   i32 stage = 0;
   i32 loop = -1;
   bool placed = false;
-  bool tied = false;   ///< another stage holds a copy of the same name
+  bool tied = false;  ///< another stage holds a copy of the same name
   i32 gradient = -1;
 };
 
@@ -122,16 +122,16 @@ struct Loop {
   i32 count = 1;
   i32 initial = -1, argument = -1, yielded = -1, result = -1;
   i32 parent = -1;
-  i32 twin = -1;         ///< the forward loop that a backward loop mirrors
+  i32 twin = -1;  ///< the forward loop that a backward loop mirrors
   bool reverse = false;
   Vec<CarriedSum, 8> sums{};
 };
 
 struct Stage {
   Mesh mesh{};
-  i64 ranks = 1;  ///< of one replica, without the axes above the pipeline
-  i64 base = 0;   ///< first rank inside a replica
-  i32 layers = 0; ///< numbered layers that it runs
+  i64 ranks = 1;   ///< of one replica, without the axes above the pipeline
+  i64 base = 0;    ///< first rank inside a replica
+  i32 layers = 0;  ///< numbered layers that it runs
 };
 
 /// A node of the tree of layers: the type where there is one, and the role path.

@@ -25,8 +25,7 @@ namespace pipeline {
 /// Layers of each stage, dealt evenly; the first stages one more. @return empty where there are fewer than stages.
 constexpr List<i32> deal_evenly(i32 layers, i32 stages) {
   List<i32> dealt;
-  for (i32 s = 0; s < stages && layers >= stages; ++s)
-    dealt.push(static_cast<i32>(block(layers, 1, stages, s).size()));
+  for (i32 s = 0; s < stages && layers >= stages; ++s) dealt.push(static_cast<i32>(block(layers, 1, stages, s).size()));
   return dealt;
 }
 
@@ -46,7 +45,9 @@ constexpr Value run(Builder& b, Value x, AxisInfo const* axis, i32 units, Cut co
 }
 
 template <class T>
-constexpr bool is_stage = requires { T::is_pipeline_stage; };
+constexpr bool is_stage = requires {
+  T::is_pipeline_stage;
+};
 
 }  // namespace pipeline
 
@@ -55,8 +56,7 @@ struct Pipelined;
 
 /// Cuts the layer's own sequence evenly.
 template <class A, class L>
-  requires(!pipeline::is_stage<L>)
-struct Pipelined<A, L> {
+requires(!pipeline::is_stage<L>) struct Pipelined<A, L> {
   static constexpr i32 depth = depth_of<L>(), children = children_of<L>();
   static constexpr Value apply(Builder& b, Value x) {
     i32 const units = depth ? depth : children;
@@ -80,15 +80,17 @@ struct Pipelined<A, Cuts<N...>, L> {
 
 /// Stages spelt out.
 template <class A, class... S>
-  requires(pipeline::is_stage<S> && ...)
-struct Pipelined<A, S...> {
+requires(pipeline::is_stage<S>&&...) struct Pipelined<A, S...> {
   static constexpr i32 depth = (depth_of<S>() + ...);
   static constexpr Value apply(Builder& b, Value x) {
     constexpr Value (*stages[])(Builder&, Value) = {&apply_layer<S>...};
     i32 const count = sizeof...(S);
     if (count != axis_of<A>->size)
-      b.fail(Verdict{.rule = Rule::pipeline_units, .axis = axis_of<A>, .extent = count, .units = count,
-              .ranks = axis_of<A>->size});
+      b.fail(Verdict{.rule = Rule::pipeline_units,
+                     .axis = axis_of<A>,
+                     .extent = count,
+                     .units = count,
+                     .ranks = axis_of<A>->size});
     b.open_pipeline(axis_of<A>, Cut{}, x);
     for (i32 s = 0; s < count; ++s) {
       if (s) b.next_stage();

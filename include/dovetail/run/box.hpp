@@ -36,7 +36,8 @@ void each_overlap(Box const& a, Box const& b, F&& f) {
     a_stride[k] = a_width, b_stride[k] = b_width;
     a_start += (common[k].lo - a.ranges[k].lo) * a_width;
     b_start += (common[k].lo - b.ranges[k].lo) * b_width;
-    bool const joined = inner == k + 1 && (k + 1 == dims || (common[k + 1] == a.ranges[k + 1] && common[k + 1] == b.ranges[k + 1]));
+    bool const joined =
+        inner == k + 1 && (k + 1 == dims || (common[k + 1] == a.ranges[k + 1] && common[k + 1] == b.ranges[k + 1]));
     if (joined) run *= common[k].size(), inner = k;
     a_width *= a.ranges[k].size(), b_width *= b.ranges[k].size();
   }

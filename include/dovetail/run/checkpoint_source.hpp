@@ -73,7 +73,8 @@ class CheckpointSource {
     return false;
   }
 
-  /// Where each stored dim ends among the parameter's dims: (heads, head_dim, embed) is stored as [heads*head_dim, embed].
+  /// Where each stored dim ends among the parameter's dims: (heads, head_dim, embed) is stored as [heads*head_dim,
+  /// embed].
   std::vector<std::size_t> grouped(TensorEntry const& entry, Dims const& dims) const {
     std::vector<std::size_t> ends;
     std::size_t k = 0;
@@ -88,9 +89,9 @@ class CheckpointSource {
     if (ends.size() != entry.shape.size() || k != count) {
       std::vector<i64> wanted;
       for (auto const& e : dims) wanted.push_back(e.size);
-      throw io_error(checkpoint_.name(), ": tensor ", in_quotes(entry.name), " is ", shape_text(entry.stored_as, entry.shape),
-                     ", but the model's is ", shape_text("", wanted), " (", dim_names(dims),
-                     "); is config.json the one of this file?");
+      throw io_error(checkpoint_.name(), ": tensor ", in_quotes(entry.name), " is ",
+                     shape_text(entry.stored_as, entry.shape), ", but the model's is ", shape_text("", wanted), " (",
+                     dim_names(dims), "); is config.json the one of this file?");
     }
     return ends;
   }

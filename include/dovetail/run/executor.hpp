@@ -37,11 +37,10 @@ class Executor {
   using Scalar = typename D::Scalar;
   using Group = typename C::Group;
 
-  /// @param source fills the weights: source(name, shape, span of row-major room); see run/weight_store.hpp
+  /// @param source fills the weights: see WeightSource
   /// @param kernels rows of the user's own ops; they are looked at before the device's
   /// @throws RunError where the world does not fit the plan, a kernel is missing or a weight cannot be had
-  template <class Source>
-  Executor(Plan const& plan, D& device, C& comm, Source&& source, ExecutorOptions options,
+  Executor(Plan const& plan, D& device, C& comm, WeightSource<Scalar> const& source, ExecutorOptions options,
            std::span<KernelRow<D> const> kernels = {})
       : plan_(plan), device_(device), comm_(comm), options_(options), rank_(comm.rank()) {
     guarded([&] {
@@ -54,14 +53,15 @@ class Executor {
       for (auto const& row : kernels) kernels_.push_back(row);
       for (auto const& row : D::kernels()) kernels_.push_back(row);
       bind_steps();
-      weights_.emplace(plan_, place_, device_, std::forward<Source>(source));
+      weights_.emplace(plan_, place_, device_, source);
       make_states();
       compare_plans();
     });
   }
 
   /// One pass: computes `run[s].tokens` new tokens of every sequence s. Results stand until the next pass.
-  /// @param hook called as hook(executor, step, kernel call) before each compute step
+  /// @param hook called as hook(executor, step, kernel call) before each compute step; one that can be called as
+  ///   hook(executor, step) is called so before every step of any kind in which this rank has a part
   /// @throws RunError; WorldFailed where another rank failed
   template <class Hook = NoHook>
   void forward(RunShape run, RunTokens tokens, std::span<ChoiceRule const> rules = {}, Hook&& hook = {}) {
@@ -113,9 +113,9 @@ class Executor {
     Kernel<D> kernel = nullptr;
     KernelCall<D> call{};
     std::optional<Transfer<C>> transfer{};
-    std::vector<int> receivers{};  ///< of a send, on the sending stage
-    int sender = -1;               ///< of a send, on the receiving stage
-    TableBox packed{};             ///< of a send whose value is a view of a cache: how its rows go over
+    std::vector<int> receivers{};     ///< of a send, on the sending stage
+    int sender = -1;                  ///< of a send, on the receiving stage
+    TableBox packed[max_operands]{};  ///< of an operand that is a view of a cache: its rows as they are handed over
   };
 
   Plan plan_;
@@ -128,18 +128,19 @@ class Executor {
   std::optional<RowTables> tables_{};
   std::optional<WeightStore<D>> weights_{};
   std::vector<KernelRow<D>> kernels_{};
-  std::vector<Group> groups_{};                   ///< by axis of this stage's mesh
-  std::vector<TableBox> boxes_{};                 ///< by value of this stage
-  std::vector<View> views_{};                     ///< by value, for the current run; memory is found at use
-  std::vector<i32> alias_{};                      ///< by value: the state it is a view of, or -1
-  std::vector<std::vector<Bound>> bodies_{};      ///< steps by loop; [0]: outside loops
+  std::vector<Group> groups_{};               ///< by axis of this stage's mesh
+  std::vector<TableBox> boxes_{};             ///< by value of this stage
+  std::vector<View> views_{};                 ///< by value, for the current run; memory is found at use
+  std::vector<i32> alias_{};                  ///< by value: the state it is a view of, or -1
+  std::vector<std::vector<Bound>> bodies_{};  ///< steps by loop; [0]: outside loops
   std::vector<std::vector<typename D::Memory>> states_{};
   std::vector<TableBox> state_boxes_{};
   std::vector<View> state_views_{};
-  std::vector<i64> iteration_{};                  ///< by loop
+  std::vector<i64> iteration_{};  ///< by loop
   std::optional<typename D::Memory> arena_{};
   i64 arena_room_ = 0, state_bytes_ = 0;
   Staging staging_{};
+  std::vector<std::byte> packed_[max_operands]{};
   RunShape run_{};
   Span<ChoiceRule> rules_{};
   i32 step_ = -1;
@@ -156,13 +157,16 @@ class Executor {
       throw;
     } catch (RunError const&) {
       throw;
+    } catch (WeightError const& e) {
+      throw RunError(e.what(), rank_, place_.stage, step_, step_name(plan_, step_), e.tensor);
     } catch (std::exception const& e) {
       throw RunError(e.what(), rank_, place_.stage, step_, step_name(plan_, step_), step_tensor(plan_, step_));
     }
   }
 
   void check_world() const {
-    if (!plan_.ok()) throw std::invalid_argument("the plan was refused (" + std::string(id_of(plan_.verdict.rule)) + ")");
+    if (!plan_.ok())
+      throw std::invalid_argument("the plan was refused (" + std::string(id_of(plan_.verdict.rule)) + ")");
     if (plan_.ranks() != comm_.size())
       throw std::invalid_argument("the plan is for " + std::to_string(plan_.ranks()) + " ranks, but the world has " +
                                   std::to_string(comm_.size()) + ": start it with " + std::to_string(plan_.ranks()));
@@ -233,13 +237,14 @@ class Executor {
       if (!receives && !sends) continue;
       Bound b;
       b.step = i;
-      if (s.kind == StepKind::compute) b.kernel = kernel_of(*s.op);
-      else if (s.kind == StepKind::send && sends) {
+      if (s.kind == StepKind::compute) {
+        auto const& row = kernel_of(*s.op);
+        b.kernel = row.run;
+        if (!row.reads_caches) pack_caches(b, s);
+      } else if (s.kind == StepKind::send && sends) {
         for (i64 r : receivers_of(plan_, i, rank_)) b.receivers.push_back(static_cast<int>(r));
-        i32 const value = s.operands[0].value;
-        if (rows_apart(value)) b.packed = held_box(*tables_, plan_.values[value], mesh(), place_.at);
-      }
-      else if (s.kind == StepKind::send) b.sender = static_cast<int>(receives_from(plan_, i, rank_));
+        pack_caches(b, s);
+      } else if (s.kind == StepKind::send) b.sender = static_cast<int>(receives_from(plan_, i, rank_));
       else if (s.kind >= StepKind::all_reduce && s.kind <= StepKind::share_reduce)
         b.transfer.emplace(plan_, i, place_.at, *tables_, groups_[index(s.axis)],
                            element_of(plan_.values[s.operands[0].value].storage), rows_apart(s.operands[0].value));
@@ -251,9 +256,14 @@ class Executor {
     }
     step_ = -1;
   }
-  Kernel<D> kernel_of(Op const& op) const {
+  void pack_caches(Bound& b, Step const& s) {
+    for (i32 i = 0; i < s.operands.size(); ++i)
+      if (i32 const v = s.operands[i].value; !s.operands[i].witness && rows_apart(v))
+        b.packed[i] = held_box(*tables_, plan_.values[v], mesh(), place_.at);
+  }
+  KernelRow<D> const& kernel_of(Op const& op) const {
     for (auto const& row : kernels_)
-      if (row.op == &op) return row.run;
+      if (row.op == &op) return row;
     throw std::invalid_argument("the device has no kernel for op '" + std::string(op.name) +
                                 "': give the executor a KernelRow for it");
   }
@@ -284,8 +294,8 @@ class Executor {
 
   void check_run(RunShape run, RunTokens tokens) const {
     if (run.size() != options_.sequences)
-      throw std::invalid_argument("the run has " + std::to_string(run.size()) + " sequences, the executor was made for " +
-                                  std::to_string(options_.sequences));
+      throw std::invalid_argument("the run has " + std::to_string(run.size()) +
+                                  " sequences, the executor was made for " + std::to_string(options_.sequences));
     if (static_cast<i64>(tokens.size()) != run.size())
       throw std::invalid_argument("tokens of " + std::to_string(tokens.size()) + " sequences were given for a run of " +
                                   std::to_string(run.size()));
@@ -317,8 +327,8 @@ class Executor {
       for (auto& b : body) {
         if (b.transfer) b.transfer->bind(staging_);
         if (b.kernel) bind_call(b);
-        if (b.packed.rows)
-          Staging::fit(staging_.out, b.packed.elements() * D::bytes_of(plan_.values[plan_.steps[b.step].operands[0].value].storage));
+        for (i32 i = 0; i < max_operands; ++i)
+          if (b.packed[i].rows) Staging::fit(packed_[i], b.packed[i].elements() * D::bytes_of(Storage::cache));
       }
   }
   void bind_call(Bound& b) {
@@ -326,7 +336,10 @@ class Executor {
     KernelCall<D>& c = b.call;
     c.device = &device_, c.step = &s, c.sequences = run_, c.rules = rules_;
     for (i32 i = 0; i < s.operands.size(); ++i)
-      if (!s.operands[i].witness) c.operands[i] = views_[index(s.operands[i].value)];
+      if (!s.operands[i].witness) {
+        c.operands[i] = views_[index(s.operands[i].value)];
+        if (b.packed[i].rows) refresh(c.operands[i], b.packed[i]);
+      }
     for (i32 i = 0; i < s.parameters.size(); ++i) c.parameters[i] = views_[index(s.parameters[i].value)];
     for (i32 i = 0; i < s.results.size(); ++i) c.results[i] = views_[index(s.results[i])];
     if (s.state >= 0) c.state = state_views_[index(s.state)];
@@ -358,10 +371,18 @@ class Executor {
     return weights_->plain(value, [this](i32 loop) { return flat_iteration(loop); });
   }
   std::byte* bytes(i32 value) { return static_cast<std::byte*>(memory(value)); }
+  /// Memory of what a step reads; rows of a cache are copied together first where the reader takes them so.
+  void* operand(Bound& b, Step const& s, i32 i) {
+    i32 const value = s.operands[i].value;
+    if (!b.packed[i].rows) return memory(value);
+    Box const packed = b.packed[i].now();
+    copy_overlap(boxes_[index(value)].now(), bytes(value), packed, packed_[i].data(), D::bytes_of(Storage::cache));
+    return packed_[i].data();
+  }
   void copy_value(i32 from, i32 to) {
     if (planner_->arena().shares_buffer(from, to)) return;
-    i64 const n = boxes_[index(to)].elements() * D::bytes_of(plan_.values[to].storage);
-    if (n) std::memcpy(memory(to), memory(from), index(n));
+    copy_overlap(boxes_[index(from)].now(), bytes(from), boxes_[index(to)].now(), bytes(to),
+                 D::bytes_of(plan_.values[to].storage));
   }
 
   template <class Hook>
@@ -369,8 +390,10 @@ class Executor {
     for (auto& b : bodies_[index(loop + 1)]) {
       Step const& s = plan_.steps[b.step];
       step_ = b.step;
+      if constexpr (requires { hook(*this, s); }) hook(*this, s);
       if (b.kernel) compute(b, s, hook);
-      else if (b.transfer) b.transfer->template run<Scalar>(comm_, staging_, bytes(s.operands[0].value), bytes(s.results[0]));
+      else if (b.transfer)
+        b.transfer->template run<Scalar>(comm_, staging_, bytes(s.operands[0].value), bytes(s.results[0]));
       else if (s.kind == StepKind::send) send(b, s);
       else run_loop(s, hook);
     }
@@ -379,7 +402,7 @@ class Executor {
   void compute(Bound& b, Step const& s, Hook& hook) {
     KernelCall<D>& c = b.call;
     for (i32 i = 0; i < s.operands.size(); ++i)
-      if (!s.operands[i].witness) c.operands[i].memory = memory(s.operands[i].value);
+      if (!s.operands[i].witness) c.operands[i].memory = operand(b, s, i);
     for (i32 i = 0; i < s.results.size(); ++i) c.results[i].memory = memory(s.results[i]);
     for (i32 i = 0; i < s.parameters.size(); ++i) {
       Parameter const& p = plan_.parameters[s.parameters[i].parameter];
@@ -395,11 +418,7 @@ class Executor {
     i32 const value = b.sender >= 0 ? s.results[0] : s.operands[0].value;
     i64 const n = boxes_[index(value)].elements();
     Element const element = element_of(plan_.values[value].storage);
-    void* at = memory(value);
-    if (b.packed.rows) {
-      pack_overlap(boxes_[index(value)].now(), bytes(value), b.packed.now(), staging_.out.data(), bytes_of(element));
-      at = staging_.out.data();
-    }
+    void* const at = b.sender >= 0 ? memory(value) : operand(b, s, 0);
     if (b.sender >= 0) comm_.receive(b.sender, at, n, element, b.step).wait();
     for (int r : b.receivers) comm_.send(r, at, n, element, b.step).wait();
   }

@@ -26,9 +26,9 @@ struct GenerateRequest {
   std::vector<std::vector<i32>> prompts{};  ///< token ids, one list a sequence
   i64 max_new_tokens = 32;
   Sampling sampling{};
-  std::vector<i32> end_tokens{};            ///< a sequence ends after any of them
-  i64 capacity = 0;                         ///< tokens a sequence that the caches hold; 0: what the request needs
-  bool all_logits = false;                  ///< logits of every computed position, whole, in the result
+  std::vector<i32> end_tokens{};  ///< a sequence ends after any of them
+  i64 capacity = 0;               ///< tokens a sequence that the caches hold; 0: what the request needs
+  bool all_logits = false;        ///< logits of every computed position, whole, in the result
   /// Called for each new token, sequence by sequence, by the one rank that speaks for the sequence; other sequences
   /// may be on other threads. Returning false ends the sequence.
   std::function<bool(i64 sequence, i32 token)> on_token{};
@@ -101,10 +101,13 @@ inline i64 needed_capacity(GenerateRequest const& request, Model const& model) {
 template <Device D, Communicator C>
 class RankGenerator {
  public:
-  template <class Source>
   RankGenerator(Plan const& plan, Model const& model, GenerateRequest const& request, D& device, C& comm,
-                Source const& source, std::span<KernelRow<D> const> kernels = {})
-      : plan_(plan), request_(request), comm_(comm), choice_(plan.output("choice")), count_(request.prompts.size()),
+                WeightSource<typename D::Scalar> const& source, std::span<KernelRow<D> const> kernels = {})
+      : plan_(plan),
+        request_(request),
+        comm_(comm),
+        choice_(plan.output("choice")),
+        count_(request.prompts.size()),
         capacity_(needed_capacity(request, model)),
         executor_(plan, device, comm, source, {static_cast<i64>(count_), capacity_}, kernels),
         search_(static_cast<i64>(count_)) {
@@ -112,7 +115,8 @@ class RankGenerator {
     group_.emplace(comm.group(serving_group(plan, choice_, comm.rank())));
     speaks_ = speaks(plan, choice_, executor_.place());
     for (auto const& p : request.prompts) tokens_.emplace_back(p);
-    now_.resize(count_), shape_.resize(count_), rules_.resize(count_), news_.resize(count_), done_.assign(count_, false);
+    now_.resize(count_), shape_.resize(count_), rules_.resize(count_), news_.resize(count_),
+        done_.assign(count_, false);
     for (auto& t : tokens_) t.reserve(t.size() + static_cast<std::size_t>(request.max_new_tokens) + 1);
     history_.reserve(static_cast<std::size_t>(request.max_new_tokens + 1) * count_);
   }
@@ -123,8 +127,7 @@ class RankGenerator {
     auto const start = Clock::now();
     prefill(result);
     auto const prefilled = Clock::now();
-    while (decode(result)) {
-    }
+    while (decode(result)) {}
     auto const end = Clock::now();
     seconds_[0] = std::chrono::duration<double>(prefilled - start).count();
     seconds_[1] = std::chrono::duration<double>(end - prefilled).count();
@@ -154,15 +157,15 @@ class RankGenerator {
   ThresholdSearch<C> search_;
   std::optional<typename C::Group> group_{};
   bool speaks_ = false;
-  std::vector<std::vector<i32>> tokens_{};       ///< prompt and new tokens
-  std::vector<std::span<i32 const>> now_{};      ///< new tokens of the next pass
+  std::vector<std::vector<i32>> tokens_{};   ///< prompt and new tokens
+  std::vector<std::span<i32 const>> now_{};  ///< new tokens of the next pass
   std::vector<SequenceRun> shape_{};
   std::vector<ChoiceRule> rules_{};
-  std::vector<i32> news_{};                      ///< 2 token + ended, exchanged after each pass
+  std::vector<i32> news_{};  ///< 2 token + ended, exchanged after each pass
   std::vector<bool> done_{};
   std::vector<Ended> ended_ = std::vector<Ended>(count_, Ended::length);
   std::vector<bool> mine_ = std::vector<bool>(count_, false);
-  std::vector<SequenceRun> history_{};           ///< shapes of all passes, for the prediction
+  std::vector<SequenceRun> history_{};  ///< shapes of all passes, for the prediction
   double seconds_[2]{};
 
   void prefill(GenerateResult& result) {
@@ -222,12 +225,14 @@ class RankGenerator {
         if (!s.range.size()) continue;
         auto const i = static_cast<std::size_t>(s.sequence);
         i64 const id = view->template as<Choice>()[s.row + s.range.size() - 1].index;
-        if (id < 0) throw std::runtime_error("sequence " + std::to_string(i) + " has no next token: no logit is above -inf");
+        if (id < 0)
+          throw std::runtime_error("sequence " + std::to_string(i) + " has no next token: no logit is above -inf");
         i32 const token = static_cast<i32>(id);
         bool end = request_.max_new_tokens == 0;
         if (speaks_ && !end) {
           if (request_.on_token && !request_.on_token(s.sequence, token)) ended_[i] = Ended::stopped, end = true;
-          if (request_.cancel && request_.cancel->load(std::memory_order_relaxed)) ended_[i] = Ended::cancelled, end = true;
+          if (request_.cancel && request_.cancel->load(std::memory_order_relaxed))
+            ended_[i] = Ended::cancelled, end = true;
         }
         news_[i] = 2 * token + end;
       }
@@ -257,11 +262,13 @@ class RankGenerator {
     if (!view || !speaks_logits()) return;
     Range const part = view->range(dim_of<vocab>);
     for (Segment const& s : view->segments) {
-      auto& logits = result.sequences[static_cast<std::size_t>(s.sequence)].logits;  // sized by generate(), part by part
+      auto& logits =
+          result.sequences[static_cast<std::size_t>(s.sequence)].logits;  // sized by generate(), part by part
       for (i64 p = s.range.lo; p < s.range.hi; ++p) {
         auto& row = logits[static_cast<std::size_t>(shape_[static_cast<std::size_t>(s.sequence)].past + p)];
         auto const* from = view->template as<typename D::Scalar>() + (s.row + p - s.range.lo) * view->width;
-        for (i64 v = part.lo; v < part.hi; ++v) row[static_cast<std::size_t>(v)] = static_cast<double>(from[v - part.lo]);
+        for (i64 v = part.lo; v < part.hi; ++v)
+          row[static_cast<std::size_t>(v)] = static_cast<double>(from[v - part.lo]);
       }
     }
   }
@@ -304,10 +311,12 @@ class RankGenerator {
 /// Generates on a world: `world.run(f)` calls f(communicator) on every rank and rethrows the first failure.
 /// @param make_device  (rank) -> a device for it
 /// @param source       fills weights on every rank; called by all of them at once
+/// @param kernels      rows of the user's own ops
 /// @throws std::invalid_argument for a request that cannot be served; RunError, WorldFailed for a run that failed
 template <class World, class MakeDevice, class Source>
 GenerateResult generate(World& world, Plan const& plan, Model const& model, GenerateRequest const& request,
-                        MakeDevice const& make_device, Source const& source) {
+                        MakeDevice const& make_device, Source const& source,
+                        std::span<KernelRow<std::invoke_result_t<MakeDevice, int>> const> kernels = {}) {
   check_request(request, model);
   GenerateResult result;
   result.sequences.resize(request.prompts.size());
@@ -319,8 +328,8 @@ GenerateResult generate(World& world, Plan const& plan, Model const& model, Gene
   std::vector<std::pair<double, double>> seconds(result.ranks.size());
   world.run([&](auto& comm) {
     auto device = make_device(comm.rank());
-    RankGenerator<decltype(device), std::remove_reference_t<decltype(comm)>> generator(plan, model, request, device, comm,
-                                                                                        source);
+    using Generator = RankGenerator<decltype(device), std::remove_reference_t<decltype(comm)>>;
+    Generator generator(plan, model, request, device, comm, std::cref(source), kernels);
     generator.run(result);
     seconds[static_cast<std::size_t>(comm.rank())] = {generator.prefill_seconds(), generator.decode_seconds()};
   });
@@ -329,8 +338,8 @@ GenerateResult generate(World& world, Plan const& plan, Model const& model, Gene
     result.decode_seconds = std::max(result.decode_seconds, decode);
   }
   for (std::size_t s = 0; s < result.sequences.size() && request.all_logits; ++s)  // only what was computed
-    result.sequences[s].logits.resize(
-        request.prompts[s].size() + (result.sequences[s].tokens.empty() ? 0 : result.sequences[s].tokens.size() - 1));
+    result.sequences[s].logits.resize(request.prompts[s].size() +
+                                      (result.sequences[s].tokens.empty() ? 0 : result.sequences[s].tokens.size() - 1));
   for (auto const& p : request.prompts) result.prompt_tokens += static_cast<i64>(p.size());
   for (auto const& s : result.sequences) {
     i64 const made = static_cast<i64>(s.tokens.size());

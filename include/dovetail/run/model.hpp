@@ -13,13 +13,13 @@ namespace dovetail {
 
 struct Model {
   std::string family{};
-  i32 layers = 0;                               ///< numbered layers, what a pipeline deals
+  i32 layers = 0;  ///< numbered layers, what a pipeline deals
   i64 vocab_size = 0;
-  i64 context_limit = 0;                        ///< tokens of a sequence that the model was made for; 0: not stated
+  i64 context_limit = 0;  ///< tokens of a sequence that the model was made for; 0: not stated
   std::vector<i32> end_tokens{};
   std::function<Value(Builder&, Value)> plan{};  ///< token ids to logits
-  std::span<CheckpointName const> names{};      ///< role path to stored tensor
-  std::span<char const* const> unread{};        ///< patterns of stored tensors that the model rightly leaves alone
+  std::span<CheckpointName const> names{};       ///< role path to stored tensor
+  std::span<char const* const> unread{};         ///< patterns of stored tensors that the model rightly leaves alone
 };
 
 /// Plans a model under a layout. @throws LayoutError with the rule's sentence

@@ -20,9 +20,9 @@ inline RotaryConfig read_rope(Json const& json, std::string const& file) {
   Json const& theta_of = joined ? json["rope_parameters"] : json;
   rope.theta = optional<double>(theta_of, "rope_theta", file, rope.theta);
   if (!(rope.theta > 0)) throw io_error(file, ": rope_theta is ", rope.theta, "; a positive base is expected");
-  Json const& scaling = joined                                                                  ? json["rope_parameters"]
+  Json const& scaling = joined                                                              ? json["rope_parameters"]
                         : json.contains("rope_scaling") && json["rope_scaling"].is_object() ? json["rope_scaling"]
-                                                                                                 : none;
+                                                                                            : none;
   std::string const kind = optional<std::string>(scaling, "rope_type", file,
                                                  optional<std::string>(scaling, "type", file, std::string("default")));
   if (kind == "default") return rope;
@@ -71,14 +71,49 @@ inline LlamaConfig read_llama(Json const& json, std::string const& file) {
 }
 
 /// Fields that say nothing about the computation, or that are read elsewhere.
-inline constexpr char const* known_fields[] = {
-    "architectures", "model_type", "hidden_act", "hidden_size", "intermediate_size", "num_hidden_layers",
-    "num_attention_heads", "num_key_value_heads", "head_dim", "max_position_embeddings", "rms_norm_eps", "rope_theta",
-    "rope_scaling", "rope_parameters", "tie_word_embeddings", "torch_dtype", "dtype", "bos_token_id", "eos_token_id",
-    "pad_token_id", "unk_token_id", "vocab_size", "attention_bias", "mlp_bias", "sliding_window", "attention_dropout",
-    "initializer_range", "pretraining_tp", "transformers_version", "use_cache", "_name_or_path", "transformers.js_config",
-    "rope_interleaved", "is_llama_config", "quantization_config", "id2label", "label2id", "output_attentions",
-    "output_hidden_states", "return_dict", "chunk_size_feed_forward", "problem_type", "is_encoder_decoder"};
+inline constexpr char const* known_fields[] = {"architectures",
+                                               "model_type",
+                                               "hidden_act",
+                                               "hidden_size",
+                                               "intermediate_size",
+                                               "num_hidden_layers",
+                                               "num_attention_heads",
+                                               "num_key_value_heads",
+                                               "head_dim",
+                                               "max_position_embeddings",
+                                               "rms_norm_eps",
+                                               "rope_theta",
+                                               "rope_scaling",
+                                               "rope_parameters",
+                                               "tie_word_embeddings",
+                                               "torch_dtype",
+                                               "dtype",
+                                               "bos_token_id",
+                                               "eos_token_id",
+                                               "pad_token_id",
+                                               "unk_token_id",
+                                               "vocab_size",
+                                               "attention_bias",
+                                               "mlp_bias",
+                                               "sliding_window",
+                                               "attention_dropout",
+                                               "initializer_range",
+                                               "pretraining_tp",
+                                               "transformers_version",
+                                               "use_cache",
+                                               "_name_or_path",
+                                               "transformers.js_config",
+                                               "rope_interleaved",
+                                               "is_llama_config",
+                                               "quantization_config",
+                                               "id2label",
+                                               "label2id",
+                                               "output_attentions",
+                                               "output_hidden_states",
+                                               "return_dict",
+                                               "chunk_size_feed_forward",
+                                               "problem_type",
+                                               "is_encoder_decoder"};
 
 /// Refuses what would change the computation.
 inline void refuse_unknown(Json const& json, std::string const& file) {

@@ -13,7 +13,7 @@ struct RowTable {
   Dims dims{};      ///< symbolic ones only
   Places places{};  ///< only of axes that cut them
   Coordinate at{};
-  i64 apart = 0;    ///< rows between the sequences of a cache; 0: packed one after the other
+  i64 apart = 0;  ///< rows between the sequences of a cache; 0: packed one after the other
   std::vector<Segment> segments{};
   i64 rows = 0;
   Span<Segment> span() const { return {segments.data(), static_cast<i32>(segments.size())}; }
@@ -34,7 +34,8 @@ class RowTables {
       else wanted.at[a] = 0;
     }
     for (auto const& t : tables_)
-      if (t->dims == wanted.dims && t->places == wanted.places && t->at == wanted.at && t->apart == apart) return t.get();
+      if (t->dims == wanted.dims && t->places == wanted.places && t->at == wanted.at && t->apart == apart)
+        return t.get();
     wanted.segments.reserve(static_cast<std::size_t>(sequences_ > 0 ? sequences_ : 1));
     return tables_.emplace_back(std::make_unique<RowTable>(std::move(wanted))).get();
   }

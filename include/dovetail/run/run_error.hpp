@@ -5,8 +5,16 @@
 #include <dovetail/meta/integer.hpp>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 namespace dovetail {
+
+/// A parameter that a rank could not be given; the executor makes a RunError of it.
+class WeightError : public std::runtime_error {
+ public:
+  WeightError(std::string name, std::string const& what) : std::runtime_error(what), tensor(std::move(name)) {}
+  std::string tensor;  ///< with its layer index
+};
 
 class RunError : public std::runtime_error {
  public:

@@ -15,18 +15,20 @@
 namespace dovetail {
 
 struct Sampling {
-  double temperature = 0;   ///< 0: greedy
-  i64 top_k = 0;            ///< 0: all tokens
-  double top_p = 1;         ///< 1: all tokens
+  double temperature = 0;  ///< 0: greedy
+  i64 top_k = 0;           ///< 0: all tokens
+  double top_p = 1;        ///< 1: all tokens
   std::uint64_t seed = 0;
 
   bool has_threshold() const { return temperature > 0 && (top_k > 0 || top_p < 1); }
   /// @throws std::invalid_argument naming the setting and its legal range
   void check() const {
     if (!(temperature >= 0) || !std::isfinite(temperature))
-      throw std::invalid_argument("temperature is " + std::to_string(temperature) + "; 0 (greedy) or a positive number");
+      throw std::invalid_argument("temperature is " + std::to_string(temperature) +
+                                  "; 0 (greedy) or a positive number");
     if (top_k < 0) throw std::invalid_argument("top-k is " + std::to_string(top_k) + "; 0 (all tokens) or more");
-    if (!(top_p > 0) || !(top_p <= 1)) throw std::invalid_argument("top-p is " + std::to_string(top_p) + "; above 0, at most 1");
+    if (!(top_p > 0) || !(top_p <= 1))
+      throw std::invalid_argument("top-p is " + std::to_string(top_p) + "; above 0, at most 1");
   }
 };
 
@@ -49,7 +51,8 @@ class ThresholdSearch {
   static constexpr int digits = 8, bins = 256;
 
   explicit ThresholdSearch(i64 sequences)
-      : histograms_(static_cast<std::size_t>(sequences) * bins), rows_(static_cast<std::size_t>(sequences)),
+      : histograms_(static_cast<std::size_t>(sequences) * bins),
+        rows_(static_cast<std::size_t>(sequences)),
         largest_(static_cast<std::size_t>(sequences)) {}
 
   /// @param groups  ranks along every axis that splits the vocabulary
@@ -68,18 +71,19 @@ class ThresholdSearch {
     }
     for (auto const& g : groups)
       comm.all_reduce(g, largest_.data(), static_cast<i64>(n), Element::f64, Reduction::maximum).wait();
-    if (sampling.top_k > 0) search<Scalar>(comm, groups, logits, n, [&](i64) { return sampling.top_k; }, [](double, std::size_t) {
-      return i64{1};
-    });
+    if (sampling.top_k > 0)
+      search<Scalar>(
+          comm, groups, logits, n, [&](i64) { return sampling.top_k; }, [](double, std::size_t) { return i64{1}; });
     if (sampling.top_p < 1) {
       for (std::size_t i = 0; i < n; ++i) rows_[i].floor = rows_[i].key, rows_[i].key = 0;
-      search<Scalar>(comm, groups, logits, n,
-                     [&](i64 total) {
-                       return std::max<i64>(1, static_cast<i64>(std::ceil(sampling.top_p * static_cast<double>(total))));
-                     },
-                     [&](double logit, std::size_t i) {
-                       return static_cast<i64>(std::ldexp(std::exp((logit - largest_[i]) / sampling.temperature), 40));
-                     });
+      search<Scalar>(
+          comm, groups, logits, n,
+          [&](i64 total) {
+            return std::max<i64>(1, static_cast<i64>(std::ceil(sampling.top_p * static_cast<double>(total))));
+          },
+          [&](double logit, std::size_t i) {
+            return static_cast<i64>(std::ldexp(std::exp((logit - largest_[i]) / sampling.temperature), 40));
+          });
     }
     for (std::size_t i = 0; i < n; ++i) {
       ChoiceRule& rule = rules[static_cast<std::size_t>(rows_[i].sequence)];
@@ -118,8 +122,8 @@ class ThresholdSearch {
 
   /// Largest key such that the weights of all logits at or above it reach the goal; digit by digit, largest first.
   template <class Scalar>
-  void search(C& comm, std::span<typename C::Group const> groups, View const& logits, std::size_t n, auto const& goal_of,
-              auto const& weight_of) {
+  void search(C& comm, std::span<typename C::Group const> groups, View const& logits, std::size_t n,
+              auto const& goal_of, auto const& weight_of) {
     std::vector<i64>& goal = goals_;
     goal.assign(n, 0);
     for (int digit = 0; digit < digits; ++digit) {
@@ -130,7 +134,8 @@ class ThresholdSearch {
         i64* const histogram = histograms_.data() + i * bins;
         for (i64 v = 0; v < logits.width; ++v) {
           std::uint64_t const key = key_of(static_cast<double>(row[v]));
-          bool const candidate = key >= rows_[i].floor && (digit == 0 || key >> (shift + 8) == rows_[i].key >> (shift + 8));
+          bool const candidate =
+              key >= rows_[i].floor && (digit == 0 || key >> (shift + 8) == rows_[i].key >> (shift + 8));
           if (candidate) histogram[key >> shift & 255] += weight_of(static_cast<double>(row[v]), i);
         }
       }

@@ -29,7 +29,8 @@ inline std::vector<int> serving_group(Plan const& plan, i32 choice, i64 rank) {
       if (together) join(r, rank_along(plan, r, a, 0));
     }
     for (i32 s = 0; s < plan.steps.size(); ++s)
-      if (plan.steps[s].kind == StepKind::send && plan.steps[s].stage == place.stage) join(r, receives_from(plan, s, r));
+      if (plan.steps[s].kind == StepKind::send && plan.steps[s].stage == place.stage)
+        join(r, receives_from(plan, s, r));
   }
   std::vector<int> group;
   for (i64 r = 0; r < plan.ranks(); ++r)

@@ -21,7 +21,8 @@ inline std::string step_tensor(Plan const& plan, i32 step) {
   if (!s.parameters.empty()) return plan.parameters[s.parameters[0].parameter].name.chars;
   if (s.results.empty()) return "none";
   std::string text = "v" + std::to_string(s.results[0]) + "[";
-  for (auto const& e : plan.values[s.results[0]].dims) text += (text.back() == '[' ? "" : ",") + std::string(e.dim->name);
+  for (auto const& e : plan.values[s.results[0]].dims)
+    text += (text.back() == '[' ? "" : ",") + std::string(e.dim->name);
   return text + "]";
 }
 

@@ -33,7 +33,8 @@ TableBox table_box(RowTables& tables, Tensor const& t, Coordinate const& at, Ran
   return b;
 }
 inline TableBox held_box(RowTables& tables, Tensor const& t, Mesh const& mesh, Coordinate const& at, i64 apart = 0) {
-  return table_box(tables, t, at, [&](Extent const& e) { return held_part(e, e.lead, t.places, mesh, at); }, apart);
+  return table_box(
+      tables, t, at, [&](Extent const& e) { return held_part(e, e.lead, t.places, mesh, at); }, apart);
 }
 
 /// Room that exchanges pack into; it grows when the extents of a run do.
@@ -49,13 +50,13 @@ class Transfer {
  public:
   /// @param group the ranks along the step's axis, in order of their coordinate
   /// @param apart rows between the sequences of what is moved where it is a view of a cache, else 0
-  Transfer(Plan const& plan, i32 step, Coordinate const& at, RowTables& tables, typename C::Group group, Element element,
-           i64 apart)
+  Transfer(Plan const& plan, i32 step, Coordinate const& at, RowTables& tables, typename C::Group group,
+           Element element, i64 apart)
       : kind_(plan.steps[step].kind), group_(group), element_(element), size_(bytes_of(element)) {
     Step const& s = plan.steps[step];
     Tensor const &before = plan.values[s.operands[0].value], &after = plan.values[s.results[0]];
     Mesh const& mesh = plan.mesh(s.stage);
-    reduction_ = element == Element::choice            ? Reduction::arg_max
+    reduction_ = element == Element::choice         ? Reduction::arg_max
                  : s.from.kind == Kind::partial_max ? Reduction::maximum
                                                     : Reduction::sum;
     mine_before_ = held_box(tables, before, mesh, at, apart);
@@ -64,7 +65,8 @@ class Transfer {
       Places outer{};  // an element is owned by one rank of this axis and those outside it; inner axes still split
       for (i32 a = 0; a <= s.axis; ++a) outer[a] = after.places[a];
       owned_ = table_box(tables, after, at, [&](Extent const& e) {
-        Range const r = e.dim->shares(s.to.dim) ? owned(e, outer, mesh, at) : held_part(e, e.lead, after.places, mesh, at);
+        Range const r =
+            e.dim->shares(s.to.dim) ? owned(e, outer, mesh, at) : held_part(e, e.lead, after.places, mesh, at);
         return intersect(r, held_part(e, e.lead, after.places, mesh, at));
       });
     }

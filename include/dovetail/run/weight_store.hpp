@@ -5,8 +5,10 @@
 #pragma once
 #include <algorithm>
 #include <dovetail/device/device.hpp>
-#include <dovetail/plan/plan.hpp>
 #include <dovetail/plan/builtin_ops.hpp>
+#include <dovetail/plan/plan.hpp>
+#include <dovetail/run/run_error.hpp>
+#include <functional>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -36,11 +38,14 @@ void each_iteration(Plan const& plan, LayerIndex const& layer, i32 loop, F&& f) 
   }
 }
 
+/// Fills the room of one parameter's slice, row-major. Called on every rank, by all of them at once.
+template <class Scalar>
+using WeightSource = std::function<void(std::string const& name, WeightShape const& shape, std::span<Scalar> room)>;
+
 template <Device D>
 class WeightStore {
  public:
-  template <class Source>
-  WeightStore(Plan const& plan, RankPlace const& place, D& device, Source&& source)
+  WeightStore(Plan const& plan, RankPlace const& place, D& device, WeightSource<typename D::Scalar> const& source)
       : plan_(plan), weights_(static_cast<std::size_t>(plan.parameters.size())) {
     for (i32 p = 0; p < plan.parameters.size(); ++p) {
       Parameter const& parameter = plan.parameters[p];
@@ -62,7 +67,7 @@ class WeightStore {
           else std::fill(room.begin(), room.end(), typename D::Scalar{});
           device.finish(weight);
         } catch (std::exception const& e) {
-          throw std::runtime_error("parameter " + name + ": " + e.what());
+          throw WeightError(name, e.what());
         }
         logical_bytes_ += shape.elements() * D::bytes_of(Storage::weight);
         packed_bytes_ += weight.packed_bytes();

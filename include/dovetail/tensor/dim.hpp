@@ -8,19 +8,26 @@ namespace dovetail {
 
 /// Option of Dim: ranks without a unit are legal, and neutral in every op.
 inline constexpr int may_be_empty = 1;
+/// Option of Dim: printed as its extent, since its name tells a reader less.
+inline constexpr int shown_by_size = 2;
 
 /// Base of a dim that follows nothing.
 template <Text Label, int Options = 0>
 struct Dim {
   static constexpr auto label = Label;
-  static constexpr DimInfo describe_dim() { return {Label.chars, nullptr, nullptr, Follows::nothing, Options != 0}; }
+  static constexpr DimInfo describe_dim() {
+    return {
+        Label.chars, nullptr, nullptr, Follows::nothing, (Options & may_be_empty) != 0, (Options & shown_by_size) != 0};
+  }
 };
 
 /// Base of a dim whose ranks hold the image of the leader's range: KV heads of query heads.
 template <Text Label, class Leader>
 struct SharingFollower {
   static constexpr auto label = Label;
-  static constexpr DimInfo describe_dim() { return {Label.chars, &named<Leader>::dim, nullptr, Follows::shares, false}; }
+  static constexpr DimInfo describe_dim() {
+    return {Label.chars, &named<Leader>::dim, nullptr, Follows::shares, false, false};
+  }
 };
 
 /// Base of a dim that is partitioned as its two leaders are, with an extent known from data: slots of routed tokens.
@@ -28,7 +35,7 @@ template <Text Label, class First, class Second>
 struct PartitionFollower {
   static constexpr auto label = Label;
   static constexpr DimInfo describe_dim() {
-    return {Label.chars, &named<First>::dim, &named<Second>::dim, Follows::partition, true};
+    return {Label.chars, &named<First>::dim, &named<Second>::dim, Follows::partition, true, false};
   }
 };
 
@@ -40,7 +47,7 @@ struct rows : Dim<"rows", may_be_empty> {};          ///< positions that get log
 struct embed : Dim<"embed"> {};
 struct heads : Dim<"heads"> {};
 struct kv_heads : SharingFollower<"kv_heads", heads> {};
-struct head_dim : Dim<"head_dim"> {};
+struct head_dim : Dim<"head_dim", shown_by_size> {};
 struct ffn : Dim<"ffn"> {};
 struct vocab : Dim<"vocab", may_be_empty> {};
 struct experts : Dim<"experts"> {};

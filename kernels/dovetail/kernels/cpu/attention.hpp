@@ -24,24 +24,26 @@ struct RunningSoftmax {
 inline void attend_block(float const* q, float const* k, float const* v, i64 stride, i64 count, i64 size, float softcap,
                          RunningSoftmax& softmax, float* mixed) {
   float weights[key_block];
-  float largest = softmax.largest;
   for (i64 j = 0; j < count; ++j) weights[j] = dot(q, k + j * stride, size);
   if (softcap > 0) {  // tanh by way of the exponential
     for (i64 j = 0; j < count; ++j) weights[j] *= 2.0f / softcap;
     exponentials(weights, count);
     for (i64 j = 0; j < count; ++j) weights[j] = softcap * (1.0f - 2.0f / (weights[j] + 1.0f));
   }
-  for (i64 j = 0; j < count; ++j) largest = weights[j] > largest ? weights[j] : largest;
-  if (largest > softmax.largest) {
-    float shrink = softmax.largest - largest;
+  float const most = largest(softmax.largest, weights, count);
+  if (most > softmax.largest) {
+    float shrink = softmax.largest - most;
     exponentials(&shrink, 1);
     for (i64 d = 0; d < size; ++d) mixed[d] *= shrink;  // still zeros before the first block
     softmax.total *= static_cast<double>(shrink);
-    softmax.largest = largest;
+    softmax.largest = most;
   }
-  for (i64 j = 0; j < count; ++j) weights[j] -= largest;
+  for (i64 j = 0; j < count; ++j) {
+    float const score = weights[j] - most;
+    weights[j] = score < -60.0f ? -60.0f : score;  // weighs nothing, and keeps products out of the slow denormals
+  }
   exponentials(weights, count);
-  for (i64 j = 0; j < count; ++j) softmax.total += static_cast<double>(weights[j]);
+  softmax.total += static_cast<double>(sum(weights, count));
   i64 j = 0;
   for (; j + 4 <= count; j += 4) {
     float const *const v0 = v + j * stride, *const v1 = v0 + stride, *const v2 = v1 + stride, *const v3 = v2 + stride;

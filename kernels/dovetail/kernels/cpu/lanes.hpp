@@ -32,6 +32,28 @@ inline float dot(float const* a, float const* b, i64 count) {
   return sum_of((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
 }
 
+inline float sum(float const* a, i64 count) {
+  Lanes sums[2]{};
+  i64 i = 0;
+  for (; i + 8 <= count; i += 8)
+    for (int k = 0; k < 2; ++k) sums[k] += load(a + i + 4 * k);
+  float rest = 0;
+  for (i64 r = i; r < count; ++r) rest += a[r];
+  return sum_of(sums[0] + sums[1]) + rest;
+}
+
+/// Largest of `start` and count floats; one that is NaN is never larger.
+inline float largest(float start, float const* a, i64 count) {
+  float found[4] = {start, start, start, start};
+  i64 i = 0;
+  for (; i + 4 <= count; i += 4)
+    for (int k = 0; k < 4; ++k) found[k] = a[i + k] > found[k] ? a[i + k] : found[k];
+  for (i64 r = i; r < count; ++r) found[0] = a[r] > found[0] ? a[r] : found[0];
+  found[0] = found[1] > found[0] ? found[1] : found[0];
+  found[2] = found[3] > found[2] ? found[3] : found[2];
+  return found[2] > found[0] ? found[2] : found[0];
+}
+
 inline double sum_of_squares(float const* a, i64 count) {
   double sums[8]{};
   i64 i = 0;

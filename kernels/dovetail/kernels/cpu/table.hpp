@@ -23,7 +23,7 @@ inline constexpr KernelRow<Cpu> table[] = {
     {&dovetail::rms_scale, &rms_scale},
     {&dovetail::rotate, &rotate},
     {&dovetail::append, &host::append<Cpu>},
-    {&dovetail::attend, &attend},
+    {&dovetail::attend, &attend, true},
     {&dovetail::take_rows, &host::take_rows<Cpu>},
     {&dovetail::choose, &host::choose<Cpu>},
 };

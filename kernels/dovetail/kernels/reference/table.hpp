@@ -23,7 +23,7 @@ inline constexpr KernelRow<Reference> table[] = {
     {&dovetail::rms_scale, &rms_scale},
     {&dovetail::rotate, &rotate},
     {&dovetail::append, &host::append<Reference>},
-    {&dovetail::attend, &attend},
+    {&dovetail::attend, &attend, true},
     {&dovetail::take_rows, &host::take_rows<Reference>},
     {&dovetail::choose, &host::choose<Reference>},
 };
