@@ -38,7 +38,7 @@ class Mutation:
             self.new, rest = rest.split("\n>>>>\n", 1)
             self.what, self.file, self.test = head.strip().splitlines()
         except ValueError:
-            sys.exit(f"{path}: expected three lines (what, file: ..., test: ...), then <<<<, ====, >>>> around two texts")
+            sys.exit(f"{path}: expected three lines (what, file: ..., test: ...), then <<<< ==== >>>> around two texts")
         self.old = old
         self.file, self.test = self.file.removeprefix("file: "), self.test.removeprefix("test: ")
 
@@ -109,7 +109,8 @@ class Checker:
         right = ended == wanted
         told = "" if right else f"\n{said[-3000:]}"
         about = f" ({job.what})" if changed else ""
-        print(f"{'ok' if right else 'FAILED'}: {name}: {ended}{about}, {time.monotonic() - started:.0f} s{told}", flush=True)
+        seconds = time.monotonic() - started
+        print(f"{'ok' if right else 'FAILED'}: {name}: {ended}{about}, {seconds:.0f} s{told}", flush=True)
         return right
 
 

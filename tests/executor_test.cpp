@@ -2,8 +2,6 @@
 // The executor beyond numbers: the steady path allocates nothing, and whatever goes wrong before or in a run is one
 // error that names rank, stage, step and tensor. (tests/exact_test.cpp has the numbers, tests/failure_test.cpp ranks
 // that throw.)
-#include "count_allocations.hpp"
-//
 #include <dovetail/comm/threads.hpp>
 #include <dovetail/device/cpu.hpp>
 #include <dovetail/device/reference.hpp>
@@ -12,6 +10,7 @@
 #include <limits>
 
 #include "catch.hpp"
+#include "count_allocations.hpp"
 #include "tiny_model.hpp"
 
 namespace {

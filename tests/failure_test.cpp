@@ -156,7 +156,7 @@ constexpr Layouts layouts[] = {
     {"user", "a4(sequence) a(heads)@q"},
     {"gemma", "pp2[tp3|sp2]"},
     {"olmo", "a2(heads) b3(heads)"},
-    {"falcon", "pp7=1,0,0,0,0,0,1"},
+    {"falcon", "tp7"},
     {"siblings", "dp2 sp2 tp2"},
     {"user", "tp8"},
 };

@@ -18,8 +18,10 @@ GENERATE = MODEL = None
 
 
 def run(*flags, model=None, code=0):
-    done = subprocess.run([GENERATE, "--model", str(model or TINY), *map(str, flags)], capture_output=True, text=True, timeout=300)
-    assert done.returncode == code, f"exit {done.returncode}, not {code}: {flags}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    command = [GENERATE, "--model", str(model or TINY), *map(str, flags)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    told = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
+    assert done.returncode == code, f"exit {done.returncode}, not {code}: {flags}\n{told}"
     return done
 
 
@@ -36,7 +38,8 @@ class Tiny(unittest.TestCase):
     def test_tokens_and_logits_of_one_prompt(self):
         for device, tolerance in (("reference", 2e-5), ("cpu", 2e-4)):
             for layout in ("single", "tp3", "pp2 tp2", "dp2"):
-                got = answer("--prompt-ids", self.ids(0), "--layout", layout, "--device", device, "--max-new-tokens", 8, "--ignore-eos", "--logits")
+                got = answer("--prompt-ids", self.ids(0), "--layout", layout, "--device", device,
+                             "--max-new-tokens", 8, "--ignore-eos", "--logits")
                 self.assertEqual(got["tokens"], self.golden[0]["greedy_ids"])
                 self.assertEqual(got["traffic"]["predicted"], got["traffic"]["counted"])
                 self.assertEqual(len(got["logits"]), len(self.golden[0]["prompt_ids"]))
@@ -48,11 +51,13 @@ class Tiny(unittest.TestCase):
                 self.assertEqual(got["plan"]["schema"], 1)
 
     def test_a_batch_is_a_list_of_lists_in_the_order_given(self):
-        got = answer("--prompt-ids", self.ids(1), "--prompt-ids", self.ids(0), "--layout", "dp2 tp2", "--max-new-tokens", 8, "--ignore-eos")
+        got = answer("--prompt-ids", self.ids(1), "--prompt-ids", self.ids(0), "--layout", "dp2 tp2",
+                     "--max-new-tokens", 8, "--ignore-eos")
         self.assertEqual(got["tokens"], [self.golden[1]["greedy_ids"], self.golden[0]["greedy_ids"]])
 
     def test_sampling_is_the_same_in_every_layout(self):
-        flags = ("--prompt-ids", self.ids(0), "--device", "reference", "--temperature", 1.1, "--top-k", 20, "--top-p", 0.9, "--seed", 7)
+        flags = ("--prompt-ids", self.ids(0), "--device", "reference", "--temperature", 1.1, "--top-k", 20,
+                 "--top-p", 0.9, "--seed", 7)
         alone = answer(*flags)["tokens"]
         for layout in ("tp2", "pp3", "dp2 tp3"):
             self.assertEqual(answer(*flags, "--layout", layout)["tokens"], alone)

@@ -45,7 +45,8 @@ TEST_CASE("a split leaves the model's parameters what they are") {
 
 TEST_CASE("config.json gives the configuration that the type has") {
   auto const base = std::string(R"({"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16,
-    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192, "vocab_size": 128256,
+    "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 64, "intermediate_size": 8192,
+    "vocab_size": 128256,
     "rms_norm_eps": 1e-05, "tie_word_embeddings": true, )");
   std::string const scaling = R"({"factor": 32.0, "high_freq_factor": 4.0, "low_freq_factor": 1.0,
     "original_max_position_embeddings": 8192, "rope_type": "llama3")";

@@ -31,12 +31,12 @@ TEST_CASE("values are written in one notation") {
   CHECK(values.count("i32[batch/dp,sequence]"));
   CHECK(values.count("f32[batch/dp,sequence,embed]"));
   CHECK(values.count("f32[batch/dp,sequence,embed]+tp"));
-  CHECK(values.count("f32[batch/dp,sequence,heads/tp,head_dim]"));
-  CHECK(values.count("f32[batch/dp,keys,kv_heads/tp,head_dim]"));
+  CHECK(values.count("f32[batch/dp,sequence,heads/tp,64]"));
+  CHECK(values.count("f32[batch/dp,keys,kv_heads/tp,64]"));
   CHECK(values.count("f32[ffn/tp,embed]"));
   CHECK(values.count("choice[batch/dp,rows]^tp"));
   auto const shared = planned<dt::TensorSharded<Tp2, dt::Sequential<Embedding, Attention>>>();
-  CHECK(values_of(shared.view()).count("f32[batch,sequence,kv_heads~tp,head_dim]"));
+  CHECK(values_of(shared.view()).count("f32[batch,sequence,kv_heads~tp,2]"));
 }
 
 TEST_CASE("two axes on one dim stand outermost first, and element types follow the device") {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Values in the one notation of tables, JSON, DOT and tests: `f32[batch,sequence,heads/tp,head_dim]` is split by heads
+// Values in the one notation of tables, JSON, DOT and tests: `f32[batch,sequence,heads/tp,64]` is split by heads
 // over tp, `f32[batch,sequence,embed]` is whole, and `+tp` at the end is a partial sum over tp, `^tp` a partial
 // maximum. `kv_heads~tp` is Shared: split over tp, and the value is the sum over the ranks that hold an element.
 // Several axes on one dim stand outermost first: `heads/node/tp`.

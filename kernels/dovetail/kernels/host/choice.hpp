@@ -31,7 +31,7 @@ Choice best_of(Scalar const* logits, i64 count, i64 first, ChoiceRule const& rul
     double value = static_cast<double>(logits[i]);
     if (std::isnan(value))
       throw std::runtime_error("choose: the logit of token " + std::to_string(first + i) + " in row " +
-                               std::to_string(row) + " is not a number");
+                               std::to_string(row) + " is not a number (NaN)");
     if (rule.has_threshold && value < rule.threshold) continue;
     if (rule.temperature > 0) value = value / rule.temperature + gumbel(rule.seed, first + i);
     if (value > best.value || best.index < 0) best = {value, first + i};
