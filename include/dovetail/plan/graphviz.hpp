@@ -29,7 +29,7 @@ inline std::string node(Plan const& plan, i32 step, i32 depth) {
   std::string label = s.op ? s.op->name : name_of(s.kind);
   if (s.axis >= 0) label += words(" over ", plan.mesh(s.stage)[s.axis]->name);
   if (!plan.scopes[s.scope].path.empty()) label += words(" (", plan.scopes[s.scope].path, ')');
-  std::string text = indent(depth) + words("step", step, " [label=", quoted(label));
+  std::string text = indent(depth) + words("step", step, " [label=", in_double_quotes(label));
   if (auto const* colour = colour_of(s.kind)) text += words(", style=filled, fillcolor=", colour);
   return text + "];\n";
 }
@@ -46,7 +46,7 @@ inline std::string nodes(Plan const& plan, i32 stage, i32 begin, i32 end, i32 de
     Loop const& l = plan.loops[s.body];
     if (s.stage == stage)
       text += words(indent(depth), "subgraph cluster_loop", s.body, " {\n", indent(depth + 1),
-                    "label=", quoted(words(l.count, " rounds")), ";\n", indent(depth + 1), "style=dashed;\n",
+                    "label=", in_double_quotes(words(l.count, " rounds")), ";\n", indent(depth + 1), "style=dashed;\n",
                     nodes(plan, stage, l.begin, l.end, depth + 1), indent(depth), "}\n");
     i = l.end - 1;
   }
@@ -80,7 +80,8 @@ inline bool is_given(Plan const& plan, i32 value) {
 }
 
 inline std::string edge(Plan const& plan, i32 value, std::string const& to, char const* style) {
-  return words("  ", source(plan, value), " -> ", to, " [label=", quoted(describe(plan, value)), style, "];\n");
+  return words("  ", source(plan, value), " -> ", to, " [label=", in_double_quotes(describe(plan, value)), style,
+               "];\n");
 }
 
 }  // namespace graph
@@ -90,10 +91,10 @@ inline std::string graphviz(Plan const& plan) {
   std::string text = "digraph plan {\n  rankdir=TB;\n  node [shape=box];\n";
   for (i32 v = 0; v < plan.values.size(); ++v)
     if (graph::is_given(plan, v))
-      text += words("  value", v, " [label=", quoted(describe(plan, v)), ", shape=ellipse];\n");
+      text += words("  value", v, " [label=", in_double_quotes(describe(plan, v)), ", shape=ellipse];\n");
   text += "  result [shape=ellipse];\n";
   for (i32 s = 0; s < plan.stages(); ++s) {
-    text += words("  subgraph cluster_stage", s, " {\n    label=", quoted(words("stage ", s)), ";\n");
+    text += words("  subgraph cluster_stage", s, " {\n    label=", in_double_quotes(words("stage ", s)), ";\n");
     text += graph::nodes(plan, s, 0, plan.steps.size(), 2) + "  }\n";
   }
   for (i32 i = 0; i < plan.steps.size(); ++i)
@@ -110,7 +111,7 @@ inline std::string graphviz(Plan const& plan) {
   }
   if (plan.result >= 0) text += graph::edge(plan, plan.result, "result", "");
   for (i32 i = 0; i < plan.outputs.size(); ++i) {
-    text += words("  output", i, " [label=", quoted(plan.outputs[i].name.chars), ", shape=ellipse];\n");
+    text += words("  output", i, " [label=", in_double_quotes(plan.outputs[i].name.chars), ", shape=ellipse];\n");
     text += graph::edge(plan, plan.outputs[i].value, words("output", i), "");
   }
   return text + "}\n";

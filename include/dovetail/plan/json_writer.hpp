@@ -12,9 +12,9 @@ class JsonWriter {
  public:
   std::string const& text() const { return text_; }
 
-  void value(char const* v) { element() += quoted(v); }
-  void value(std::string const& v) { element() += quoted(v); }
-  void value(Name const& v) { element() += quoted(v.chars); }
+  void value(char const* v) { element() += in_double_quotes(v); }
+  void value(std::string const& v) { element() += in_double_quotes(v); }
+  void value(Name const& v) { element() += in_double_quotes(v.chars); }
   void value(bool v) { element() += v ? "true" : "false"; }
   void value(std::integral auto v) { element() += std::to_string(v); }
   /// The shortest digits that read back as the same number; JSON has no other numbers than finite ones: null.
@@ -43,7 +43,7 @@ class JsonWriter {
 
   /// The name of the field that comes next.
   JsonWriter& key(char const* name) {
-    element() += quoted(name) + ":";
+    element() += in_double_quotes(name) + ":";
     has_elements_ = false;
     return *this;
   }

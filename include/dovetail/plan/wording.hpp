@@ -49,7 +49,7 @@ inline std::string readable_bytes(i64 bytes) {
 }
 
 /// `text` in double quotes, with what JSON and DOT do not take as it is escaped. Text that is not UTF-8 stays as it is.
-inline std::string quoted(char const* text) {
+inline std::string in_double_quotes(char const* text) {
   constexpr char const* hex = "0123456789abcdef";
   std::string out = "\"";
   for (; *text; ++text) {
@@ -60,6 +60,6 @@ inline std::string quoted(char const* text) {
   }
   return out += '"';
 }
-inline std::string quoted(std::string const& text) { return quoted(text.c_str()); }
+inline std::string in_double_quotes(std::string const& text) { return in_double_quotes(text.c_str()); }
 
 }  // namespace dovetail

@@ -92,9 +92,9 @@ inline void check_request(GenerateRequest const& request, Model const& model) {
 inline i64 needed_capacity(GenerateRequest const& request, Model const& model) {
   if (request.capacity) return request.capacity;
   i64 longest = 0;
-  for (auto const& p : request.prompts) longest = std::max(longest, static_cast<i64>(p.size()));
-  i64 const wanted = longest + std::max<i64>(request.max_new_tokens - 1, 0);
-  return model.context_limit ? std::min(wanted, model.context_limit) : wanted;
+  for (auto const& p : request.prompts) longest = (std::max)(longest, static_cast<i64>(p.size()));
+  i64 const wanted = longest + (std::max<i64>)(request.max_new_tokens - 1, 0);
+  return model.context_limit ? (std::min)(wanted, model.context_limit) : wanted;
 }
 
 /// One rank's part of a generation.
@@ -145,7 +145,7 @@ class RankGenerator {
   Executor<D, C>& executor() { return executor_; }
 
  private:
-  static constexpr i32 not_mine = std::numeric_limits<i32>::min();
+  static constexpr i32 not_mine = (std::numeric_limits<i32>::min)();
 
   Plan plan_;
   GenerateRequest const& request_;
@@ -334,8 +334,8 @@ GenerateResult generate(World& world, Plan const& plan, Model const& model, Gene
     seconds[static_cast<std::size_t>(comm.rank())] = {generator.prefill_seconds(), generator.decode_seconds()};
   });
   for (auto const& [prefill, decode] : seconds) {
-    result.prefill_seconds = std::max(result.prefill_seconds, prefill);
-    result.decode_seconds = std::max(result.decode_seconds, decode);
+    result.prefill_seconds = (std::max)(result.prefill_seconds, prefill);
+    result.decode_seconds = (std::max)(result.decode_seconds, decode);
   }
   for (std::size_t s = 0; s < result.sequences.size() && request.all_logits; ++s)  // only what was computed
     result.sequences[s].logits.resize(request.prompts[s].size() +
@@ -344,7 +344,7 @@ GenerateResult generate(World& world, Plan const& plan, Model const& model, Gene
   for (auto const& s : result.sequences) {
     i64 const made = static_cast<i64>(s.tokens.size());
     result.new_tokens += made;
-    result.decoded_tokens += std::max<i64>(made - 1, 0);
+    result.decoded_tokens += (std::max<i64>)(made - 1, 0);
   }
   return result;
 }

@@ -67,7 +67,7 @@ class ThresholdSearch {
     for (std::size_t i = 0; i < n; ++i) {
       largest_[i] = -std::numeric_limits<double>::infinity();
       Scalar const* row = logits.as<Scalar>() + rows_[i].row * logits.width;
-      for (i64 v = 0; v < logits.width; ++v) largest_[i] = std::max(largest_[i], static_cast<double>(row[v]));
+      for (i64 v = 0; v < logits.width; ++v) largest_[i] = (std::max)(largest_[i], static_cast<double>(row[v]));
     }
     for (auto const& g : groups)
       comm.all_reduce(g, largest_.data(), static_cast<i64>(n), Element::f64, Reduction::maximum).wait();
@@ -79,7 +79,7 @@ class ThresholdSearch {
       search<Scalar>(
           comm, groups, logits, n,
           [&](i64 total) {
-            return std::max<i64>(1, static_cast<i64>(std::ceil(sampling.top_p * static_cast<double>(total))));
+            return (std::max<i64>)(1, static_cast<i64>(std::ceil(sampling.top_p * static_cast<double>(total))));
           },
           [&](double logit, std::size_t i) {
             return static_cast<i64>(std::ldexp(std::exp((logit - largest_[i]) / sampling.temperature), 40));
@@ -146,7 +146,7 @@ class ThresholdSearch {
         if (digit == 0) {
           i64 total = 0;
           for (int b = 0; b < bins; ++b) total += histogram[b];
-          goal[i] = std::min(goal_of(total), std::max<i64>(total, 1));
+          goal[i] = (std::min)(goal_of(total), (std::max<i64>)(total, 1));
         }
         int b = bins - 1;
         for (; b > 0 && histogram[b] < goal[i]; --b) goal[i] -= histogram[b];

@@ -5,6 +5,7 @@
 #pragma once
 #include <dovetail/comm/communicator.hpp>
 #include <dovetail/mesh/overlap.hpp>
+#include <dovetail/plan/plan.hpp>
 #include <dovetail/run/box.hpp>
 #include <dovetail/run/row_tables.hpp>
 #include <vector>
