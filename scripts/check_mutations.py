@@ -6,8 +6,8 @@
 
 Each file of tests/mutations says what it switches off, and replaces one exact piece of text of a source in a scratch
 copy of the tree; the test that it names is built there and must fail. Unchanged, the same tests must pass. A piece that
-is not found, or a mutant that does not compile, is an error: the mutation then has to follow the source. The converter's
-mutants need a Python with scripts/requirements.txt; without it they are skipped with a line that says so.
+is not found, or a mutant that does not compile, is an error: the mutation then has to follow the source. The mutants of
+the converter need a Python with scripts/requirements.txt; without it they are skipped with a line that says so.
 """
 
 import argparse

@@ -46,11 +46,17 @@ int posix_memalign(void** p, std::size_t to, std::size_t n) noexcept {
 }
 }
 #else
+void* operator new(std::size_t n, std::nothrow_t const&) noexcept { return counting::note(), std::malloc(n ? n : 1); }
 void* operator new(std::size_t n) {
-  counting::note();
-  if (void* p = std::malloc(n ? n : 1)) return p;
+  if (void* p = operator new(n, std::nothrow)) return p;
   throw std::bad_alloc();
 }
+void* operator new[](std::size_t n, std::nothrow_t const&) noexcept { return operator new(n, std::nothrow); }
+void* operator new[](std::size_t n) { return operator new(n); }
 void operator delete(void* p) noexcept { std::free(p); }
 void operator delete(void* p, std::size_t) noexcept { std::free(p); }
+void operator delete(void* p, std::nothrow_t const&) noexcept { std::free(p); }
+void operator delete[](void* p) noexcept { std::free(p); }
+void operator delete[](void* p, std::size_t) noexcept { std::free(p); }
+void operator delete[](void* p, std::nothrow_t const&) noexcept { std::free(p); }
 #endif

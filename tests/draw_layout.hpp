@@ -106,7 +106,9 @@ class Drawing {
       bool const stands = std::find(standing_.begin(), standing_.end(), axis) != standing_.end();
       bool const here = !named.insert(axis).second;
       if (here || (stands && !random_.one_in(8))) {  // fold it, around all that follows or around some layers
-        made.push_back(axis + stated_dims(true) + (random_.one_in(2) ? "" : at_roles()));
+        std::string fold = axis + stated_dims(true);
+        if (random_.one_in(2)) fold += at_roles();
+        made.push_back(fold);
         continue;
       }
       std::string text = axis + size(axis);
@@ -114,7 +116,10 @@ class Drawing {
       if (random_.one_in(12)) text += at_roles();
       standing_.push_back(axis);
       made.push_back(text);
-      if (random_.one_in(4)) made.push_back(axis + stated_dims(true) + at_roles());
+      if (!random_.one_in(4)) continue;
+      std::string around = axis + stated_dims(true);
+      around += at_roles();  // draws after stated_dims(), on every compiler
+      made.push_back(around);
     }
     return made;
   }
