@@ -198,6 +198,18 @@ inline std::string unsound(Plan const& plan, std::set<std::string> const& names)
   for (auto const& e : plan.edges) whole_seam(e.sent, "a stage");
   for (auto const& o : plan.outputs) whole_seam(o.value, "the plan");
   whole_seam(plan.result, "the plan");
+  auto const around = [&](i32 outer, i32 loop) {
+    while (loop >= 0 && loop != outer) loop = plan.loops[loop].parent;
+    return loop == outer;
+  };
+  for (i32 i = 0; i < plan.steps.size(); ++i)  // a step reads what stands on its stage, around it, before it
+    for (auto const& o : plan.steps[i].operands) {
+      Step const& s = plan.steps[i];
+      Tensor const& t = plan.values[o.value];
+      bool const sent = s.kind == StepKind::send;
+      if (t.step >= i || (t.stage == s.stage) == sent || (!sent && !around(t.loop, s.loop)))
+        text += "\n  step " + std::to_string(i) + " (" + name_of(s.kind) + ") reads a value that is not there";
+    }
   for (i32 i = 0; i < plan.steps.size(); ++i) {  // what does not depend on the iteration stands before the loop
     Step const& s = plan.steps[i];
     if (s.loop < 0 || s.kind == StepKind::compute || s.kind == StepKind::loop) continue;

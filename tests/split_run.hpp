@@ -11,59 +11,14 @@
 #include <dovetail/plan/traffic.hpp>
 #include <dovetail/policy/layout_text.hpp>
 #include <dovetail/run/executor.hpp>
+#include <map>
 #include <mutex>
 
-#include "tiny_model.hpp"
+#include "split_script.hpp"
 
 namespace split_run {
 
 using namespace dovetail;
-using test::Random;
-
-/// What a test asks a model for: one entry of `steps` a forward().
-struct Script {
-  struct Step {
-    std::vector<SequenceRun> run{};
-    std::vector<std::vector<i32>> tokens{};  ///< by sequence
-    std::vector<ChoiceRule> rules{};
-    RunShape shape() const { return {run.data(), static_cast<i32>(run.size())}; }
-    i64 first_row(i64 sequence) const {
-      i64 n = 0;
-      for (i64 s = 0; s < sequence; ++s) n += run[static_cast<std::size_t>(s)].rows;
-      return n;
-    }
-  };
-  i64 sequences = 0, capacity = 0;
-  std::uint64_t weights = 0;
-  std::vector<Step> steps{};
-};
-
-/// Ragged prompts with all logits, then more of some sequences, then single tokens: any sequence may pause, the logits
-/// asked for differ, the last step samples.
-inline Script script_of(tiny::Model const& model, std::uint64_t seed) {
-  Random random(seed ^ test::mix(model.name));
-  Script script;
-  script.sequences = random.between(1, 4), script.weights = seed;
-  std::vector<i64> past(static_cast<std::size_t>(script.sequences), 0);
-  for (i32 at = 0; at < 4; ++at) {
-    Script::Step step;
-    for (i64 s = 0; s < script.sequences; ++s) {
-      i32 const tokens = at == 0   ? random.between(s == 0, 6)
-                         : at == 1 ? random.between(0, 3)
-                                   : random.between(s == at % script.sequences, 1);
-      auto& before = past[static_cast<std::size_t>(s)];
-      step.run.push_back({before, tokens, at < 2 ? tokens : random.between(0, tokens)});
-      before += tokens;
-      script.capacity = std::max(script.capacity, before);
-      step.tokens.emplace_back();
-      for (i32 t = 0; t < tokens; ++t)
-        step.tokens.back().push_back(random.between(0, static_cast<i32>(model.vocab_size) - 1));
-      if (at == 3) step.rules.push_back({0.5 + 0.25 * random.between(0, 4), -0.5, random.one_in(2), random.next()});
-    }
-    script.steps.push_back(std::move(step));
-  }
-  return script;
-}
 
 /// Values of the whole model, by step: logits[row, vocab], best token[row]; and of each cache, by its name with the
 /// layer index: [sequence, position, kv_heads, head_dim], `capacity` positions a sequence.
@@ -201,70 +156,91 @@ inline void compare_costs(auto& executor, Script const& script, Script::Step con
   equal("bytes of the arena", executor.arena_bytes(), arena_of(plan, rank, step.shape(), bytes).bytes);
 }
 
+/// Compares every pass of every rank with the whole model's.
+class Comparison {
+ public:
+  Comparison(Script const& script, Whole const& whole) : script_(script), whole_(whole) {
+    for (std::size_t i = 0; i < script.steps.size(); ++i) {
+      logits_.emplace_back(whole.logits[i].size());
+      choices_.emplace_back(whole.choices[i].size());
+      auto& caches = caches_.emplace_back();
+      for (auto const& [name, values] : whole.caches[i]) caches.emplace(name, values.size());
+    }
+  }
+
+  /// After pass `i` of a rank, on its thread.
+  void look_at(auto& executor, std::size_t i) {
+    Plan const& plan = executor.plan();
+    auto const& step = script_.steps[i];
+    i64 const rank = executor.comm().rank();
+    auto const row_of = [&](i64 sequence, i64 p) { return step.first_row(sequence) + p; };
+    auto const slot_of = [&](i64 sequence, i64 p) { return sequence * script_.capacity + p; };
+    auto const same_choice = [](Choice a, Choice b) { return a.index == b.index && same_bits(a.value, b.value); };
+    if (auto const v = executor.view(plan.result))
+      compare(rank, i, "a logit", *v, row_of, whole_.logits[i], same_bits, logits_[i]);
+    if (auto const v = executor.view(plan.output("choice")))
+      compare(rank, i, "the best token", *v, row_of, whole_.choices[i], same_choice, choices_[i]);
+    each_cache(executor, [&](std::string const& name, View const& v) {
+      auto const expected = whole_.caches[i].find(name);
+      if (expected == whole_.caches[i].end()) return findings_.add(rank, "the unsplit model has no cache " + name);
+      compare(rank, i, "the cache " + name, v, slot_of, expected->second, same_bits, caches_[i].at(name));
+    });
+    compare_costs(executor, script_, step, findings_);
+  }
+
+  /// After all ranks have ended. @return what differs; empty where nothing does
+  std::string end() {
+    for (std::size_t i = 0; i < script_.steps.size(); ++i) {
+      std::string const pass = "pass " + std::to_string(i) + ": ";
+      i64 const lost = logits_[i].missing() + choices_[i].missing();
+      if (lost) findings_.add(-1, pass + "no rank holds " + std::to_string(lost) + " logits or best tokens");
+      i64 tokens = 0;
+      for (auto const& s : script_.steps[i].run) tokens += s.past + s.tokens;
+      for (auto const& [name, seen] : caches_[i]) {
+        auto const all = static_cast<i64>(whole_.caches[i].at(name).size());
+        i64 const used = all / (script_.sequences * script_.capacity) * tokens, held = all - seen.missing();
+        if (held != used)
+          findings_.add(-1, pass + "ranks hold " + std::to_string(held) + " of " + std::to_string(used) +
+                                " elements of the cache " + name);
+      }
+    }
+    return findings_.text();
+  }
+
+ private:
+  Script const& script_;
+  Whole const& whole_;
+  Findings findings_{};
+  std::mutex mutex_{};
+  std::vector<Seen> logits_{}, choices_{};
+  std::vector<std::map<std::string, Seen>> caches_{};
+
+  template <class Element>
+  void compare(i64 rank, std::size_t pass, std::string const& what, View const& v, auto const& row_of,
+               std::vector<Element> const& expected, auto const& same, Seen& all) {
+    Seen mine(expected.size());
+    i64 wrong = -1;
+    each_element(v, row_of, [&](i64 at, i64 here) {
+      mine.mark(at);
+      if (wrong < 0 && !same(v.as<Element>()[here], expected[static_cast<std::size_t>(at)])) wrong = at;
+    });
+    if (wrong >= 0)
+      findings_.add(rank,
+                    "pass " + std::to_string(pass) + ": " + what + " differs at element " + std::to_string(wrong));
+    std::lock_guard const lock(mutex_);
+    all.join(mine);
+  }
+};
+
 /// What differs between the plan's run and the whole model's; empty where nothing does.
 inline std::string differences(Plan const& plan, Script const& script, Whole const& whole) {
-  Findings findings;
-  std::vector<Seen> logits, choices;
-  std::vector<std::map<std::string, Seen>> caches(script.steps.size());
-  for (std::size_t i = 0; i < script.steps.size(); ++i) {
-    logits.emplace_back(whole.logits[i].size());
-    choices.emplace_back(whole.choices[i].size());
-    for (auto const& [name, values] : whole.caches[i]) caches[i].emplace(name, values.size());
-  }
-  std::mutex mutex;
+  Comparison comparison(script, whole);
   try {
-    run_ranks(plan, script, [&](auto& executor, std::size_t i) {
-      auto const& step = script.steps[i];
-      i64 const rank = executor.comm().rank();
-      auto const differs = [&](std::string const& what, i64 at) {
-        findings.add(rank, "step " + std::to_string(i) + ": " + what + " differs at element " + std::to_string(at));
-      };
-      auto const row_of = [&](i64 sequence, i64 p) { return step.first_row(sequence) + p; };
-      auto const compare = [&](std::string const& what, View const& v, auto const& rows, auto const& expected,
-                               auto same, Seen& all) {
-        using Element = std::remove_cvref_t<decltype(expected[0])>;
-        Seen mine(expected.size());
-        i64 wrong = -1;
-        each_element(v, rows, [&](i64 at, i64 here) {
-          mine.mark(at);
-          if (wrong < 0 && !same(v.as<Element>()[here], expected[static_cast<std::size_t>(at)])) wrong = at;
-        });
-        if (wrong >= 0) differs(what, wrong);
-        std::lock_guard const lock(mutex);
-        all.join(mine);
-      };
-      if (auto const v = executor.view(plan.result))
-        compare("a logit", *v, row_of, whole.logits[i], same_bits, logits[i]);
-      if (auto const v = executor.view(plan.output("choice")))
-        compare(
-            "the best token", *v, row_of, whole.choices[i],
-            [](Choice a, Choice b) { return a.index == b.index && same_bits(a.value, b.value); }, choices[i]);
-      each_cache(executor, [&](std::string const& name, View const& v) {
-        auto const expected = whole.caches[i].find(name);
-        if (expected == whole.caches[i].end()) return findings.add(rank, "the unsplit model has no cache " + name);
-        auto const slot = [&](i64 sequence, i64 p) { return sequence * script.capacity + p; };
-        compare("the cache " + name, v, slot, expected->second, same_bits, caches[i].at(name));
-      });
-      compare_costs(executor, script, step, findings);
-    });
+    run_ranks(plan, script, [&](auto& executor, std::size_t i) { comparison.look_at(executor, i); });
   } catch (std::exception const& error) {
     return std::string("\n  ") + error.what();
   }
-  for (std::size_t i = 0; i < script.steps.size(); ++i) {
-    i64 const lost = logits[i].missing() + choices[i].missing();
-    if (lost)
-      findings.add(-1, "step " + std::to_string(i) + ": no rank holds " + std::to_string(lost) + " logits or choices");
-    for (auto const& [name, seen] : caches[i]) {
-      i64 used = 0;
-      auto const width = static_cast<i64>(whole.caches[i].at(name).size()) / (script.sequences * script.capacity);
-      for (auto const& s : script.steps[i].run) used += (s.past + s.tokens) * width;
-      auto const all = static_cast<i64>(whole.caches[i].at(name).size());
-      if (all - seen.missing() != used)
-        findings.add(-1, "step " + std::to_string(i) + ": the cache " + name + " is held at " +
-                             std::to_string(all - seen.missing()) + " places of " + std::to_string(used));
-    }
-  }
-  return findings.text();
+  return comparison.end();
 }
 
 }  // namespace split_run

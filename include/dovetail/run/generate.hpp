@@ -131,13 +131,12 @@ class RankGenerator {
     auto const end = Clock::now();
     seconds_[0] = std::chrono::duration<double>(prefilled - start).count();
     seconds_[1] = std::chrono::duration<double>(end - prefilled).count();
-    if (speaks_)
-      for (std::size_t s = 0; s < count_; ++s)
-        if (mine_[s]) {
-          auto const from = static_cast<std::ptrdiff_t>(request_.prompts[s].size());
-          result.sequences[s].tokens.assign(tokens_[s].begin() + from, tokens_[s].end());
-          result.sequences[s].ended = ended_[s];
-        }
+    for (std::size_t s = 0; s < count_; ++s) {
+      if (!speaks_for_[s]) continue;
+      auto const from = static_cast<std::ptrdiff_t>(request_.prompts[s].size());
+      result.sequences[s].tokens.assign(tokens_[s].begin() + from, tokens_[s].end());
+      result.sequences[s].ended = ended_[s];
+    }
     report(result.ranks[static_cast<std::size_t>(comm_.rank())]);
   }
   double prefill_seconds() const { return seconds_[0]; }
@@ -164,8 +163,9 @@ class RankGenerator {
   std::vector<i32> news_{};  ///< 2 token + ended, exchanged after each pass
   std::vector<bool> done_{};
   std::vector<Ended> ended_ = std::vector<Ended>(count_, Ended::length);
-  std::vector<bool> mine_ = std::vector<bool>(count_, false);
-  std::vector<SequenceRun> history_{};  ///< shapes of all passes, for the prediction
+  std::vector<bool> mine_ = std::vector<bool>(count_, false);        ///< of this serving group
+  std::vector<bool> speaks_for_ = std::vector<bool>(count_, false);  ///< it is this rank that tells its tokens
+  std::vector<SequenceRun> history_{};                               ///< shapes of all passes, for the prediction
   double seconds_[2]{};
 
   void prefill(GenerateResult& result) {
@@ -229,6 +229,7 @@ class RankGenerator {
           throw std::runtime_error("sequence " + std::to_string(i) + " has no next token: no logit is above -inf");
         i32 const token = static_cast<i32>(id);
         bool end = request_.max_new_tokens == 0;
+        speaks_for_[i] = speaks_;
         if (speaks_ && !end) {
           if (request_.on_token && !request_.on_token(s.sequence, token)) ended_[i] = Ended::stopped, end = true;
           if (request_.cancel && request_.cancel->load(std::memory_order_relaxed))
