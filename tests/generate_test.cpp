@@ -171,6 +171,10 @@ TEST_CASE("a sequence ends at any of its end tokens, at its length, at the conte
   auto const longest = run("tp2", request);
   CHECK(longest.sequences[0].ended == dt::Ended::context);
   CHECK(longest.sequences[0].tokens.size() == 64 - 4 + 1);
+  request.capacity = 5000;  // room is not context
+  CHECK(run("pp2", request).sequences[0].tokens == longest.sequences[0].tokens);
+  request.capacity = 0, request.max_new_tokens = dt::i64{1} << 36;
+  CHECK(run("tp2", request).sequences[0].ended == dt::Ended::context);
   request.max_new_tokens = 0;
   CHECK(run("pp2", request).new_tokens == 0);
 }
@@ -250,7 +254,9 @@ TEST_CASE("what cannot be served is refused with what, where and what would work
   auto request = request_of({{1, 2, 3}}, 3);
   request.capacity = 2;
   CHECK_THAT(message_of(request), Contains("capacity of 2"));
-  request.capacity = 0, request.sampling.top_p = 0;
+  request.capacity = 0, request.max_new_tokens = (std::numeric_limits<dt::i64>::max)();
+  CHECK_THAT(message_of(request), Contains("max-new-tokens is 9223372036854775807"));
+  request.max_new_tokens = 3, request.sampling.top_p = 0;
   CHECK_THAT(message_of(request), Contains("top-p is 0"));
   request.sampling = {-1, 0, 1, 0};
   CHECK_THAT(message_of(request), Contains("temperature is -1"));

@@ -263,7 +263,7 @@ class Executor {
   }
   KernelRow<D> const& kernel_of(Op const& op) const {
     for (auto const& row : kernels_)
-      if (row.op == &op) return row;
+      if (row.op == &op && row.run) return row;
     throw std::invalid_argument("the device has no kernel for op '" + std::string(op.name) +
                                 "': give the executor a KernelRow for it");
   }
@@ -304,7 +304,7 @@ class Executor {
       if (run[s].past < 0 || run[s].tokens < 0 || run[s].rows < 0 || run[s].rows > run[s].tokens)
         throw std::invalid_argument(which + " asks for logits of " + std::to_string(run[s].rows) + " of its " +
                                     std::to_string(run[s].tokens) + " new tokens after " + std::to_string(run[s].past));
-      if (run[s].past + run[s].tokens > options_.capacity)
+      if (run[s].past > options_.capacity || run[s].tokens > options_.capacity - run[s].past)
         throw std::length_error("the KV cache is full: " + which + " has " + std::to_string(run[s].past) +
                                 " tokens and " + std::to_string(run[s].tokens) + " new ones, the capacity is " +
                                 std::to_string(options_.capacity) + " tokens a sequence");

@@ -70,6 +70,10 @@ inline void check_request(GenerateRequest const& request, Model const& model) {
   if (request.prompts.empty()) refuse("there is no prompt: at least one is needed");
   if (request.max_new_tokens < 0)
     refuse("max-new-tokens is " + std::to_string(request.max_new_tokens) + "; 0 or more is expected");
+  constexpr i64 most = i64{1} << 40;  // far above any context, far below where sums overflow
+  if (request.max_new_tokens > most || request.capacity < 0 || request.capacity > most)
+    refuse("max-new-tokens is " + std::to_string(request.max_new_tokens) + " and the capacity " +
+           std::to_string(request.capacity) + "; 0 to " + std::to_string(most) + " is expected");
   for (std::size_t s = 0; s < request.prompts.size(); ++s) {
     auto const& prompt = request.prompts[s];
     std::string const which = "prompt " + std::to_string(s);
@@ -90,11 +94,11 @@ inline void check_request(GenerateRequest const& request, Model const& model) {
 
 /// Tokens of a sequence that the caches must hold.
 inline i64 needed_capacity(GenerateRequest const& request, Model const& model) {
-  if (request.capacity) return request.capacity;
   i64 longest = 0;
   for (auto const& p : request.prompts) longest = (std::max)(longest, static_cast<i64>(p.size()));
-  i64 const wanted = longest + (std::max<i64>)(request.max_new_tokens - 1, 0);
-  return model.context_limit ? (std::min)(wanted, model.context_limit) : wanted;
+  i64 capacity = request.capacity ? request.capacity : longest + (std::max<i64>)(request.max_new_tokens - 1, 0);
+  if (model.context_limit) capacity = (std::min)(capacity, model.context_limit);
+  return capacity;
 }
 
 /// One rank's part of a generation.
@@ -117,8 +121,9 @@ class RankGenerator {
     for (auto const& p : request.prompts) tokens_.emplace_back(p);
     now_.resize(count_), shape_.resize(count_), rules_.resize(count_), news_.resize(count_),
         done_.assign(count_, false);
-    for (auto& t : tokens_) t.reserve(t.size() + static_cast<std::size_t>(request.max_new_tokens) + 1);
-    history_.reserve(static_cast<std::size_t>(request.max_new_tokens + 1) * count_);
+    i64 const passes = (std::min)(request.max_new_tokens, capacity_) + 1;  // so that no pass allocates
+    for (auto& t : tokens_) t.reserve(t.size() + static_cast<std::size_t>(passes));
+    history_.reserve(static_cast<std::size_t>(passes + 1) * count_);
   }
 
   /// Runs to the end. `result` is shared by all ranks: each writes its own sequences and its own report.
