@@ -48,7 +48,7 @@ struct KernelCall {
   Step const* step = nullptr;
   View operands[max_operands]{};
   typename Device::Weight const* weights[max_parameters]{};
-  View parameters[max_parameters]{};  ///< shape of the weights; memory is null where a device keeps them packed only
+  View parameters[max_parameters]{};  ///< the weights row-major; for matmul, which takes them packed, the shape only
   View results[max_results]{};
   View state{};  ///< cache of the step: segments give each sequence's first row
   RunShape sequences{};

@@ -408,7 +408,7 @@ class Executor {
       Parameter const& p = plan_.parameters[s.parameters[i].parameter];
       bool const leaf = s.parameters[i].value == p.value;
       c.weights[i] = leaf ? &weights_->at(s.parameters[i].parameter, flat_iteration(p.loop)) : nullptr;
-      c.parameters[i].memory = leaf ? nullptr : memory(s.parameters[i].value);
+      c.parameters[i].memory = leaf && s.op == &matmul ? nullptr : memory(s.parameters[i].value);
     }
     if (s.state >= 0) c.state.memory = states_[index(s.state)][index(flat_iteration(plan_.states[s.state].loop))].get();
     hook(*this, s, c);
