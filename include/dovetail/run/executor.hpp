@@ -277,7 +277,6 @@ class Executor {
   }
 
   void make_states() {
-    List<SequenceRun> full;
     std::vector<SequenceRun> all(index(options_.sequences), SequenceRun{options_.capacity, 0, 0});
     RunShape const run{all.data(), static_cast<i32>(all.size())};
     for (auto const& s : plan_.states) {
@@ -429,11 +428,11 @@ class Executor {
     for (i32 i = 0; i < l.count; ++i) {
       iteration_[index(s.body)] = i;
       execute(s.body, hook);
-      step_ = b_step(s);
+      step_ = index_of(s);
       copy_value(l.yielded, l.argument);
     }
   }
-  i32 b_step(Step const& s) const { return static_cast<i32>(&s - plan_.steps.begin()); }
+  i32 index_of(Step const& s) const { return static_cast<i32>(&s - plan_.steps.begin()); }
 };
 
 }  // namespace dovetail
