@@ -186,6 +186,82 @@ TEST_CASE("tokens beyond the capacity are refused with the numbers", "[executor]
              Catch::Contains("the KV cache is full: sequence 0 has 4 tokens and 3 new ones, the capacity is 6"));
 }
 
+TEST_CASE("a past that the KV cache was not filled to is refused with both numbers", "[executor]") {
+  Planned const p("llama", "pp2 tp2");
+  auto const said = [&](auto const& then) { return run_error<Reference>(p, {2, 8}, then); };
+  RunError const never = said([](auto& x) { Run(2, {4, 1, 1}).on(x); });
+  CHECK_THAT(never.what(), Catch::Contains("rank " + std::to_string(never.rank) + ", stage ") &&
+                               Catch::Contains("sequence 0 is to go on after a past of 4 tokens, but its KV cache is "
+                                               "filled to 0: run its tokens from position 0 on first; a past of at "
+                                               "most 0 works"));
+  CHECK(never.step == -1);
+  CHECK_THAT(said([](auto& x) {
+               Run(2, {0, 3, 1}).on(x);
+               Run gap(2, {3, 1, 1});
+               gap.sequences[1].past = 4;
+               gap.on(x);
+             }).what(),
+             Catch::Contains("sequence 1 is to go on after a past of 4 tokens") && Catch::Contains("filled to 3"));
+  CHECK_THAT(said([](auto& x) {
+               Run(2, {0, 6, 1}).on(x);
+               Run(2, {2, 2, 1}).on(x);  // back to position 2: what came after is gone
+               Run(2, {4, 1, 1}).on(x);
+               Run(2, {6, 1, 1}).on(x);
+             }).what(),
+             Catch::Contains("a past of 6 tokens") && Catch::Contains("filled to 5"));
+}
+
+TEST_CASE("a sequence without new tokens keeps what its cache holds; one whose pass failed goes back", "[executor]") {
+  Planned const p("llama", "single");
+  ThreadWorld world(1);
+  std::vector<std::string> said;
+  world.run([&](ThreadCommunicator& comm) {
+    Reference device;
+    auto executor = make<Reference>(p.plan, device, comm, {2, 8});
+    auto const run = [&](Run const& r) {
+      try {
+        r.on(executor);
+        said.push_back("fine");
+      } catch (RunError const& e) {
+        said.push_back(e.what());
+      }
+    };
+    run(Run(2, {0, 4, 1}));
+    Run pause(2, {4, 1, 1});
+    pause.sequences[0] = {0, 0, 0}, pause.tokens[0] = {};
+    run(pause);
+    Run on(2, {4, 1, 1});
+    on.sequences[1].past = 5;
+    run(on);  // sequence 0 where it was, sequence 1 one further
+    Run broken(2, {5, 1, 1});
+    broken.sequences[1].past = 2, broken.ids[1][0] = 1000;
+    run(broken);  // sequence 1 went back to 2 and got no further
+    Run again(2, {5, 1, 1});
+    run(again);
+    again.sequences[1].past = 2;
+    run(again);
+  });
+  REQUIRE(said.size() == 6);
+  for (std::size_t i : {0u, 1u, 2u, 5u}) CHECK(said[i] == "fine");
+  CHECK_THAT(said[3], Catch::Contains("token id 1000 (sequence 1, position 0)"));
+  CHECK_THAT(said[4], Catch::Contains("step -1") && Catch::Contains("sequence 1 is to go on after a past of 5") &&
+                          Catch::Contains("filled to 2"));
+}
+
+TEST_CASE("a plan without caches has no past to fill", "[executor]") {
+  auto const apply = [](Builder& b, Value ids) {
+    return lm_head(b, token_embedding(b, ids, EmbeddingConfig{47, 8}),
+                   LmHeadConfig{47, 8, false, Name{"embedding.weight"}});
+  };
+  LayoutPlan const made = plan_layout(read_layout("tp2"), 0, apply);
+  ThreadWorld world(2);
+  CHECK_NOTHROW(world.run([&](ThreadCommunicator& comm) {
+    Reference device;
+    auto executor = make<Reference>(made.view(), device, comm, {2, 8});
+    Run(2, {5, 2, 2}).on(executor);
+  }));
+}
+
 TEST_CASE("a run of other sequences, or of other tokens than stated, is refused", "[executor]") {
   Planned const p("llama", "dp2");
   auto const said = [&](auto const& then) { return std::string(run_error<Reference>(p, {2, 8}, then).what()); };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // A rank that fails in any kind of step ends all others at once, with one error that names rank, stage, step and
-// tensor. Local steps fail through the hook of forward(), exchanges in the communicator: instead of the call, or with
-// the call under way.
+// tensor, also those that exchange nothing. Local steps fail through the hook of forward(), exchanges in the
+// communicator: instead of the call, or with the call under way.
 #include <atomic>
 #include <chrono>
 #include <dovetail/comm/threads.hpp>
@@ -143,6 +143,28 @@ End fail_in(Plan const& plan, Culprit culprit) {
   return end;
 }
 
+/// One error for all, which says where it was.
+void check_end(End const& end, Plan const& plan, Culprit const& culprit) {
+  Step const& s = plan.steps[culprit.step];
+  bool const exchanges = communicates(s.kind) || s.kind == StepKind::send;
+  i32 const stage = plan.place_of(culprit.rank).stage;
+  CHECK(end.seconds < (test::sanitized ? 10 : 1));
+  REQUIRE(end.error);
+  CHECK(end.error->rank == culprit.rank);
+  CHECK(end.error->stage == stage);
+  CHECK(end.error->step == culprit.step);
+  CHECK(end.error->tensor == step_tensor(plan, culprit.step));
+  std::string const text = "rank " + std::to_string(culprit.rank) + ", stage " + std::to_string(stage) + ", step " +
+                           std::to_string(culprit.step) + " (" + step_name(plan, culprit.step) + "), tensor " +
+                           step_tensor(plan, culprit.step) + ": the " + (exchanges ? "cable is" : "lamp went") + " out";
+  CHECK(end.error->what() == text);
+  for (i64 r = 0; r < plan.ranks(); ++r) {
+    auto const at = static_cast<std::size_t>(r);
+    CHECK_THAT(end.said[at], Catch::Contains(text));
+    CHECK(end.named[at] == (r == culprit.rank ? -1 : static_cast<int>(culprit.rank)));
+  }
+}
+
 /// What a step is, as far as failing goes.
 std::string kind_of(Step const& s) { return s.kind == StepKind::compute ? s.op->name : name_of(s.kind); }
 
@@ -162,7 +184,6 @@ constexpr Layouts layouts[] = {
 };
 
 TEST_CASE("a rank that fails in any kind of step ends the others with its error", "[failure]") {
-  double const limit = test::sanitized ? 10 : 1;
   std::set<std::string> kinds;
   std::set<i64> sizes;
   int turn = 0;
@@ -189,22 +210,7 @@ TEST_CASE("a rank that fails in any kind of step ends the others with its error"
           Culprit culprit;
           culprit.rank = rank, culprit.step = i, culprit.manner = manner;
           End const end = fail_in(plan, culprit);
-          CHECK(end.seconds < limit);
-          REQUIRE(end.error);
-          RunError const& e = *end.error;
-          CHECK(e.rank == rank);
-          CHECK(e.stage == stage);
-          CHECK(e.step == i);
-          CHECK(e.tensor == step_tensor(plan, i));
-          std::string const text = "rank " + std::to_string(rank) + ", stage " + std::to_string(stage) + ", step " +
-                                   std::to_string(i) + " (" + step_name(plan, i) + "), tensor " + step_tensor(plan, i) +
-                                   ": the " + (exchanges ? "cable is" : "lamp went") + " out";
-          CHECK(e.what() == text);
-          for (i64 r = 0; r < plan.ranks(); ++r) {
-            auto const at = static_cast<std::size_t>(r);
-            CHECK_THAT(end.said[at], Catch::Contains(text));
-            CHECK(end.named[at] == (r == rank ? -1 : static_cast<int>(rank)));
-          }
+          check_end(end, plan, culprit);
         }
     }
   }
@@ -214,6 +220,27 @@ TEST_CASE("a rank that fails in any kind of step ends the others with its error"
     CHECK(kinds.contains(kind));
   for (auto const& row : Reference::kernels()) CHECK(kinds.contains(row.op->name));
   for (auto const& row : tiny::user_kernels<Reference>) CHECK(kinds.contains(row.op->name));
+}
+
+TEST_CASE("ranks that exchange nothing, or hold no sequence, end with the others", "[failure]") {
+  std::set<i64> sizes;
+  for (char const* layout : {"dp2", "pp2=4,0", "dp3", "dp4", "dp2 pp2=0,4", "dp5", "dp3 tp2", "dp7", "dp8", "dp4 tp2",
+                             "pp4=2,1,1,0 tp2"}) {  // of three sequences
+    tiny::Model const m = tiny::model("llama");
+    LayoutPlan const planned = plan_layout(read_layout(layout), m.layers, m.apply);
+    Plan const plan = planned.view();
+    sizes.insert(plan.ranks());
+    for (i64 rank = 0; rank < plan.ranks(); ++rank) {
+      Culprit culprit;
+      culprit.rank = rank;
+      while (plan.steps[culprit.step].kind != StepKind::compute ||
+             plan.steps[culprit.step].stage != plan.place_of(rank).stage)
+        ++culprit.step;
+      CAPTURE(layout, rank);
+      check_end(fail_in(plan, culprit), plan, culprit);
+    }
+  }
+  CHECK(sizes == std::set<i64>{2, 3, 4, 5, 6, 7, 8});
 }
 
 TEST_CASE("a rank that fails before the first exchange ends the others too", "[failure]") {

@@ -264,6 +264,50 @@ TEST_CASE("what cannot be served is refused with what, where and what would work
   CHECK_THAT(message_of(request), Contains("top-k is -2"));
 }
 
+namespace {
+
+/// A world that keeps what each rank ended with.
+struct ListeningWorld {
+  dt::ThreadWorld inner;
+  std::vector<std::string> said;
+
+  explicit ListeningWorld(dt::i64 ranks)
+      : inner(static_cast<int>(ranks)), said(static_cast<std::size_t>(ranks), "fine") {}
+  int size() const { return inner.size(); }
+  void run(auto&& f) {
+    inner.run([&](dt::ThreadCommunicator& comm) {
+      try {
+        f(comm);
+      } catch (std::exception const& e) {
+        said[static_cast<std::size_t>(comm.rank())] = e.what();
+        throw;
+      }
+    });
+  }
+};
+
+}  // namespace
+
+TEST_CASE("a callback that throws ends every rank with its words, also those without a sequence") {
+  for (auto const* layout : {"dp2", "dp3", "pp2=3,0 tp2", "dp5", "dp3 pp2", "dp7", "dp2 pp2 tp2", "dp8"}) {
+    auto const planned = dt::plan_layout(dt::read_layout(layout), tiny().model);
+    dt::Plan const plan = planned.view();
+    auto request = request_of({{5, 17, 3, 44}}, 12);
+    std::atomic<int> told{0};
+    request.on_token = [&](dt::i64, dt::i32) {
+      if (++told == 4) throw std::runtime_error("the reader left");
+      return true;
+    };
+    ListeningWorld world(plan.ranks());
+    INFO("layout " << layout);
+    CHECK_THROWS_WITH(dt::generate(
+                          world, plan, tiny().model, request, [](int) { return dt::Reference(); },
+                          dt::CheckpointSource(tiny().checkpoint, tiny().model, plan)),
+                      "the reader left");
+    for (auto const& s : world.said) CHECK_THAT(s, Catch::Contains("the reader left"));
+  }
+}
+
 TEST_CASE("NaN is an error that names where it is, in every layout: a weight on Reference, the logits on Cpu") {
   for (auto const* layout : {"single", "tp3", "pp2", "dp2"}) {
     auto const planned = dt::plan_layout(dt::read_layout(layout), tiny().model);

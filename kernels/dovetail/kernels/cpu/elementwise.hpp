@@ -3,30 +3,13 @@
 #pragma once
 #include <dovetail/device/cpu/device.hpp>
 #include <dovetail/kernels/cpu/lanes.hpp>
-#include <dovetail/kernels/host/shape.hpp>
+#include <dovetail/kernels/host/elementwise.hpp>
 
 namespace dovetail::kernels::cpu {
 
-/// x + y of one shape, or x + a parameter over x's trailing dims.
-inline void add(KernelCall<Cpu> const& call) {
-  View const &x = call.operands[0], &to = call.results[0];
-  host::require_same_shape("add", x, to);
-  i64 const count = x.rows * x.width, period = host::period_of_addend("add", call);
-  float const *const a = x.as<float>(), *const b = host::second_addend(call);
-  float* const z = to.as<float>();
-  for (i64 start = 0; start < count; start += period)
-    for (i64 i = 0; i < period; ++i) z[start + i] = a[start + i] + b[i];
-}
-
 /// x y of one shape.
 inline void multiply(KernelCall<Cpu> const& call) {
-  View const &x = call.operands[0], &y = call.operands[1], &to = call.results[0];
-  host::require_same_shape("multiply", x, to);
-  host::require_same_shape("multiply", y, to);
-  float const *const a = x.as<float>(), *const b = y.as<float>();
-  float* const z = to.as<float>();
-  i64 const count = x.rows * x.width;
-  for (i64 i = 0; i < count; ++i) z[i] = a[i] * b[i];
+  host::multiply(call, [](float a, float b) { return a * b; });
 }
 
 /// x / (1 + exp(-x)).

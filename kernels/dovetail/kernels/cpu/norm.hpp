@@ -11,9 +11,7 @@ namespace dovetail::kernels::cpu {
 /// y[l] = sum over t of x[l, t]^2, t over the dims that y lacks.
 inline void square_sum(KernelCall<Cpu> const& call) {
   View const &x = call.operands[0], &y = call.results[0];
-  i64 const inner = host::elements_from(x, y.dims->size());
-  host::require_equal("square_sum", "elements of operand and of result times those summed", x.rows * x.width,
-                      y.rows * y.width * inner);
+  i64 const inner = host::require_sum_shapes("square_sum", x, y);
   for (i64 l = 0; l < y.rows * y.width; ++l)
     y.as<float>()[l] = static_cast<float>(sum_of_squares(x.as<float>() + l * inner, inner));
 }
@@ -21,10 +19,7 @@ inline void square_sum(KernelCall<Cpu> const& call) {
 /// y[l, t] = x[l, t] / sqrt(sum[l] / elements + epsilon) * weight[t].
 inline void rms_scale(KernelCall<Cpu> const& call) {
   View const &x = call.operands[0], &sum = call.operands[1], &y = call.results[0];
-  i64 const inner = call.parameters[0].width;
-  host::require_same_shape("rms_scale", x, y);
-  host::require_equal("rms_scale", "elements of operand and of sums times weights", x.rows * x.width,
-                      sum.rows * sum.width * inner);
+  i64 const inner = host::require_scale_shapes("rms_scale", call);
   float const* const weight = host::parameter(call, 0);
   for (i64 l = 0; inner > 0 && l < sum.rows * sum.width; ++l) {
     double const mean = static_cast<double>(sum.as<float>()[l]) / call.number(0);

@@ -16,7 +16,7 @@ namespace dovetail::kernels::cpu {
 inline constexpr KernelRow<Cpu> table[] = {
     {&dovetail::matmul, &matmul},
     {&dovetail::lookup, &host::lookup<Cpu>},
-    {&dovetail::add, &add},
+    {&dovetail::add, &host::add<Cpu>},
     {&dovetail::multiply, &multiply},
     {&dovetail::silu, &silu},
     {&dovetail::square_sum, &square_sum},

@@ -49,6 +49,24 @@ void require_matmul_shapes(KernelCall<Device> const& call) {
   require_equal("matmul", "widths of result and weight", y.width, call.weights[0]->rows());
 }
 
+/// Elements of x that each element of y sums up: those of the dims that y lacks.
+inline i64 require_sum_shapes(char const* kernel, View const& x, View const& y) {
+  i64 const summed = elements_from(x, y.dims->size());
+  require_equal(kernel, "elements of operand and of result times those summed", x.rows * x.width,
+                y.rows * y.width * summed);
+  return summed;
+}
+/// Elements of x that each sum scales, as many as there are weights; x and the result have one shape.
+template <class Device>
+i64 require_scale_shapes(char const* kernel, KernelCall<Device> const& call) {
+  View const &x = call.operands[0], &sum = call.operands[1];
+  i64 const scaled = call.parameters[0].width;
+  require_same_shape(kernel, x, call.results[0]);
+  require_equal(kernel, "elements of operand and of sums times weights", x.rows * x.width,
+                sum.rows * sum.width * scaled);
+  return scaled;
+}
+
 /// Elements after which the second addend of `add` starts again: it is as large as the first, or a parameter over the
 /// first's trailing dims. @post divides the elements of the first
 template <class Device>

@@ -10,9 +10,7 @@ namespace dovetail::kernels::reference {
 /// y[l] = sum over t of x[l, t]^2, t over the dims that y lacks.
 inline void square_sum(KernelCall<Reference> const& call) {
   View const &x = call.operands[0], &y = call.results[0];
-  i64 const inner = host::elements_from(x, y.dims->size());
-  host::require_equal("square_sum", "elements of operand and of result times those summed", x.rows * x.width,
-                      y.rows * y.width * inner);
+  i64 const inner = host::require_sum_shapes("square_sum", x, y);
   for (i64 l = 0; l < y.rows * y.width; ++l) {
     double const* const row = x.as<double>() + l * inner;
     std::uint64_t bits = 0;
@@ -34,11 +32,8 @@ inline void square_sum(KernelCall<Reference> const& call) {
 /// y[l, t] = x[l, t] / sqrt(sum[l] / elements + epsilon) * weight[t].
 inline void rms_scale(KernelCall<Reference> const& call) {
   View const &x = call.operands[0], &sum = call.operands[1], &y = call.results[0];
-  i64 const inner = call.parameters[0].width;
+  i64 const inner = host::require_scale_shapes("rms_scale", call);
   double const* const weight = host::parameter(call, 0);
-  host::require_same_shape("rms_scale", x, y);
-  host::require_equal("rms_scale", "elements of operand and of sums times weights", x.rows * x.width,
-                      sum.rows * sum.width * inner);
   for (i64 l = 0; inner > 0 && l < sum.rows * sum.width; ++l) {
     double const squares = sum.as<double>()[l];
     if (!(squares <= grid::largest_square_sum))
