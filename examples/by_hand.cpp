@@ -2,6 +2,8 @@
 // A tensor-parallel MLP written by hand, on threads: y = x + down(max(0, up(x))), with the placement of every tensor in
 // its type. Leaving out the all_reduce, or adding x before it, does not compile. The values are small integers, so the
 // split result must equal the whole one exactly, for any number of ranks. Returns 0 where it does.
+#include "finish_output.hpp"
+
 #include <algorithm>
 #include <cstdio>
 #include <dovetail/comm/threads.hpp>
@@ -85,5 +87,5 @@ struct Uneven : dt::Axis<"tp", dt::Shares<3, 1>{}> {};
 
 int main() {
   bool const two = split_mlp<Two>(), five = split_mlp<Five>(), uneven = split_mlp<Uneven>();
-  return two && five && uneven ? 0 : 1;
+  return finish_output("by_hand", two && five && uneven ? 0 : 1);
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Generates text with a real model split over ranks on threads: read the model, plan the layout, start a world, one
 // executor a rank. `--json` prints what it did for programs; `--plan` shows the plan that runs.
+#include "finish_output.hpp"
 #include "generate_options.hpp"
 #include "generate_text.hpp"
 
@@ -120,7 +121,8 @@ void print_summary(dt::GenerateResult const& r) {
     counted += k.counted.total();
     exact = exact && k.counted.total() == k.predicted;
   }
-  std::printf("%zu ranks: prefill %lld tokens at %.1f tokens/s, decode %lld tokens at %.1f tokens/s\n", r.ranks.size(),
+  std::printf("%s: prefill %lld tokens at %.1f tokens/s, decode %lld tokens at %.1f tokens/s\n",
+              dt::counted(static_cast<dt::i64>(r.ranks.size()), "rank").c_str(),
               static_cast<long long>(r.prompt_tokens), r.prefill_tokens_per_second(),
               static_cast<long long>(r.decoded_tokens), r.tokens_per_second());
   std::printf("ranks received %lld messages, %lld bytes%s\n", static_cast<long long>(counted.messages),
@@ -165,7 +167,7 @@ int generate(Options const& o) {
 int main(int count, char** arguments) {
   try {
     Options o;
-    return read_options(count, arguments, o) ? generate(o) : 0;
+    return finish_output("generate", read_options(count, arguments, o) ? generate(o) : 0);
   } catch (UsageError const& e) {
     std::fprintf(stderr, "generate: %s\nTry generate --help.\n", e.what());
     return 2;

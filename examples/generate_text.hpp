@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: MIT
 // Text of a running generation: decodes new tokens of every sequence, shows one sequence as it grows, and ends a text
-// at a stop string. Ranks of several replicas may call at once.
+// at a stop string. Ids that the tokenizer lacks are shown as U+FFFD, with one warning. Ranks of several replicas may
+// call at once.
 #pragma once
 #include <cstdio>
 #include <dovetail/io/stream_decoder.hpp>
 #include <dovetail/io/tokenizer.hpp>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace generate_example {
 
@@ -25,7 +27,7 @@ class Texts {
         stopped_(sequences) {
     if (!tokenizer_) return;
     for (std::size_t s = 0; s < sequences; ++s)
-      decoders_.emplace_back([this](std::span<dovetail::i32 const> ids) { return tokenizer_->decode(ids); });
+      decoders_.emplace_back([this](std::span<dovetail::i32 const> ids) { return tokenizer_->decode_any(ids); });
   }
 
   /// A new token. @return false where the text came to a stop string
@@ -34,6 +36,9 @@ class Texts {
     for (auto const h : hidden_)
       if (h == token) return true;
     std::scoped_lock const lock(mutex_);
+    if (!tokenizer_->knows(token) && !std::exchange(warned_, true))
+      std::fprintf(stderr, "generate: token id %d is beyond the tokenizer's %lld: such ids are shown as U+FFFD\n",
+                   token, static_cast<long long>(tokenizer_->vocabulary()));
     auto const s = static_cast<std::size_t>(sequence);
     texts_[s] += decoders_[s].push(token);
     std::size_t end = std::string::npos, hold = 0;
@@ -64,7 +69,7 @@ class Texts {
   dovetail::Tokenizer* tokenizer_;
   std::vector<std::string> stop_;
   std::vector<dovetail::i32> hidden_;
-  bool show_;
+  bool show_, warned_ = false;
   std::vector<std::string> texts_;
   std::vector<std::size_t> shown_;
   std::vector<char> stopped_;

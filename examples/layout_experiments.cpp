@@ -2,6 +2,8 @@
 // Experiments with layouts, done by the compiler: Llama 3.1 with 8B and 405B parameters under several layouts, compared
 // by what a rank stores and receives. Each claim is a static_assert on the plans, so the build is the experiment; the
 // program prints the same numbers as a table. A layout of your own takes three lines: its type, its row, your claim.
+#include "finish_output.hpp"
+
 #include <cstdio>
 #include <dovetail/dovetail.hpp>
 namespace dt = dovetail;
@@ -146,4 +148,5 @@ int main() {
   for (auto const& [name, f] : rows)
     std::printf("%-27s %6d %15.2f %14.1f %10d %9.1f %12.1f\n", name, int(f.ranks), double(f.weights) / dt::GiB,
                 double(f.cache) / dt::KiB, int(f.exchanges), double(f.decode) / dt::KiB, double(f.prefill) / dt::MiB);
+  return finish_output("layout_experiments", 0);
 }

@@ -3,6 +3,8 @@
 // dim, three ops and their kernels; what its ops say of their dims is all that the policies need, the user's own policy
 // on the user's own dim among them. Every layout runs on threads and must give the logits of the unsplit model, bit for
 // bit. Returns 0 where all do.
+#include "finish_output.hpp"
+
 #include <bit>
 #include <cmath>
 #include <cstdio>
@@ -24,14 +26,14 @@ struct channels : dt::Dim<"channels"> {};
 inline constexpr dt::Op squared_relu{.name = "squared_relu", .elementwise = true};
 /// The largest of a token's channels. What it contracts is a maximum: parts of it meet in a maximum, not in a sum.
 inline constexpr dt::Op peak{.name = "peak", .maximum = true};
-/// x / (1 + peak). Elementwise in x; the peak, which lacks the channels, is read whole.
+/// gain * x / (1 + peak). Elementwise in x and gain; the peak, which lacks the channels, is read whole.
 inline constexpr dt::Op damp{.name = "damp", .elementwise = true};
 
 struct PeakMlpConfig {
   i64 embed_size = 0, channel_count = 0;
 };
 
-/// [.., embed] -> [.., embed]; parameters {up,down}.weight.
+/// [.., embed] -> [.., embed]; parameters {up,down}.weight and gain.
 constexpr dt::Value peak_mlp(dt::Builder& b, dt::Value x, PeakMlpConfig const& c) {
   dt::Dims const outer = dt::dims(dt::extent<dt::embed>(c.embed_size));
   dt::Dims const hidden = dt::dims(dt::extent<channels>(c.channel_count));
@@ -39,7 +41,7 @@ constexpr dt::Value peak_mlp(dt::Builder& b, dt::Value x, PeakMlpConfig const& c
   h = b.apply(dt::Call(squared_relu).reads(h).yields(b.dims(h)));
   dt::Value const most =
       b.apply(dt::Call(peak).reads(h).contracts<channels>().maps_rest().yields(dt::without(b.dims(h), hidden)));
-  h = b.apply(dt::Call(damp).reads(h).reads(most).yields(b.dims(h)));
+  h = b.apply(dt::Call(damp).reads(h).reads(most).holds(b.parameter(hidden, "gain")).yields(b.dims(h)));
   return dt::linear(b, h, dt::LinearConfig{hidden, outer, false, dt::Name{"down"}});
 }
 
@@ -69,9 +71,10 @@ void run_peak(dt::KernelCall<dt::Reference> const& call) {
 }
 void run_damp(dt::KernelCall<dt::Reference> const& call) {
   dt::View const &x = call.operands[0], &most = call.operands[1], &y = call.results[0];
+  double const* const gain = call.parameters[0].as<double>();  // of the channels that this rank holds
   for (i64 r = 0; r < x.rows; ++r)
-    for (i64 i = r * x.width; i < (r + 1) * x.width; ++i)
-      y.as<double>()[i] = dt::grid::round(x.as<double>()[i] / (1 + most.as<double>()[r]));
+    for (i64 c = 0, i = r * x.width; c < x.width; ++c, ++i)
+      y.as<double>()[i] = dt::grid::round(gain[c] * x.as<double>()[i] / (1 + most.as<double>()[r]));
 }
 constexpr dt::KernelRow<dt::Reference> kernels[] = {
     {&squared_relu, &run_squared_relu}, {&peak, &run_peak}, {&damp, &run_damp}};
@@ -95,9 +98,9 @@ struct ModelOf
 struct Model : ModelOf<Mlp> {};
 
 /// The user's own policies: they map the user's own dim, alone or with others.
-template <class A, dt::Layer L>
+template <class A, class L>
 struct ChannelSharded : dt::Mapped<A, L, channels> {};
-template <class A, dt::Layer L>
+template <class A, class L>
 struct AllSharded : dt::Mapped<A, L, dt::heads, channels, dt::vocab> {};
 
 struct Dp2 : dt::Axis<"dp", 2> {};
@@ -213,9 +216,9 @@ int main() {
     all &= equals_whole("Staged: dp2 pp2, channels on tp3", dt::plan_of<Staged>, whole);
     all &= equals_whole("TwoAxes: channels on dp2 and tp3", dt::plan_of<TwoAxes>, whole);
     all &= equals_whole("Sequence: the layer on parts of it", dt::plan_of<Sequence>, whole);
-    all &= text_equals_whole("pp4=1,2,0,1 cp2(channels,heads)", whole);
+    all &= text_equals_whole("pp4=1,1,1,1 cp2(channels,heads)", whole);
     all &= text_equals_whole("pp2[tp3(heads,channels)|cp2(channels)]", whole);
-    return all ? 0 : 1;
+    return finish_output("own_layer", all ? 0 : 1);
   } catch (std::exception const& error) {
     std::fprintf(stderr, "own_layer: %s\n", error.what());
     return 1;

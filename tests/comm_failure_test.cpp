@@ -355,7 +355,7 @@ TEST_CASE("bad arguments are refused where they are made", "[comm]") {
           c.all_reduce(g, reinterpret_cast<char*>(x) + 1, 1, f32, sum).wait();
         }) == "dovetail: rank 1: all_reduce: inout is not aligned for f32, which a reduction needs");
   CHECK(refused([&](C& c, G const& g, float* x) { c.all_gather(g, x, x + 8, two, f32).wait(); }) ==
-        "dovetail: rank 1: all_gather: counts has 2 entries, the group has 1 ranks");
+        "dovetail: rank 1: all_gather: counts has 2 entries, the group has 1 rank");
   CHECK(refused([&](C& c, G const& g, float* x) { c.all_gather(g, x, x, negative, f32).wait(); }) ==
         "dovetail: rank 1: all_gather: counts has the entry -1");
   CHECK(refused([&](C& c, G const& g, float* x) { c.all_to_all(g, x, huge, x, huge, f32).wait(); }) ==

@@ -128,6 +128,26 @@ TEST_CASE("JSON escapes what names may hold, and writes numbers that read back")
   CHECK(read[11] == json::array());
 }
 
+TEST_CASE("JSON is valid whatever bytes the names of a plan hold") {
+  static constexpr dt::Op odd{.name = "op \x01\xff", .elementwise = true};
+  auto const owned = dt::build([](dt::Builder& b, dt::Value x) { return dt::ops::unary(b, odd, x); });
+  std::string const text = dt::to_json(owned.view());
+  CHECK(dt::utf8_valid_prefix(text) == text.size());
+  CHECK(json::parse(text)["steps"][0]["op"] == "op \x01\xef\xbf\xbd");
+}
+
+TEST_CASE("JSON writes U+FFFD for each byte that is no character") {
+  dt::JsonWriter j;
+  j.object([&] {
+    j.field("a\xc3", "\xed\xa0\x80|\xc0\xaf|\xe2\x82|\xf0\x9f\x98\x80|\x7f\x1b");
+    j.field("name", dt::name("caf\xe9"));
+  });
+  std::string const no = "\xef\xbf\xbd";
+  json const read = json::parse(j.text());
+  CHECK(read["a" + no] == no + no + no + "|" + no + no + "|" + no + no + "|\xf0\x9f\x98\x80|\x7f\x1b");
+  CHECK(read["name"] == "caf" + no);
+}
+
 namespace {
 
 /// What a DOT text declares and uses. Statements stand one on a line, as graphviz() writes them.

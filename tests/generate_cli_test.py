@@ -15,10 +15,20 @@ import unittest
 TESTS = pathlib.Path(__file__).resolve().parent
 TINY = TESTS / "fixtures" / "tiny" / "llama-9-3"
 GENERATE = MODEL = None
+# Flags that take a number: what it must be, the least and the most.
+NUMBERS = (
+    ("--max-new-tokens", "whole number", "0", "1099511627776"),
+    ("--capacity", "whole number", "0", "1099511627776"),
+    ("--threads-per-rank", "whole number", "0", "1024"),
+    ("--top-k", "whole number", "0", "2147483647"),
+    ("--seed", "whole number", "0", "18446744073709551615"),
+    ("--temperature", "number", "0", "1e+30"),
+    ("--top-p", "number", "1e-09", "1"),
+)
 
 
 def run(*flags, model=None, code=0):
-    command = [GENERATE, "--model", str(model or TINY), *map(str, flags)]
+    command = [GENERATE, "--model", str(TINY if model is None else model), *map(str, flags)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     told = f"{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
     assert done.returncode == code, f"exit {done.returncode}, not {code}: {flags}\n{told}"
@@ -72,6 +82,10 @@ class Tiny(unittest.TestCase):
             (2, "--prompt-ids \"1,x\": a token id is expected at character 3", ("--prompt-ids", "1,x")),
             (2, "a token id is expected", ("--prompt-ids", "")),
             (2, "does not fit", ("--prompt-ids", "99999999999")),
+            (2, "0,0,x,0", ("--prompt-ids", "0," * 20000 + "x" + ",0" * 20000)),
+            (2, "--prompt-ids \"1,\\x1b[0m\": a token id is expected at character 3", ("--prompt-ids", "1,\x1b[0m")),
+            (2, "\\x1b[0m", ("--\x1b[0m",)),
+            (2, "cpu or reference", ("--prompt-ids", "1", "--device", "\x1b" * 1000)),
             (2, "cpu or reference", ("--prompt-ids", "1", "--device", "gpu")),
             (2, "--max-new-tokens is -1", ("--prompt-ids", "1", "--max-new-tokens", "-1")),
             (2, "max-new-tokens", ("--prompt-ids", "1", "--max-new-tokens", "many")),
@@ -81,6 +95,14 @@ class Tiny(unittest.TestCase):
             (2, "--logits needs --json", ("--prompt-ids", "1", "--logits")),
             (2, "--nonsense", ("--prompt-ids", "1", "--nonsense")),
             (2, "threads-per-rank", ("--prompt-ids", "1", "--threads-per-rank", "-2")),
+            *((2, f"{flag} is {value}: a {kind} from {least} to {most} is expected",
+               ("--prompt-ids", "1", flag, value.strip('"')))
+              for flag, kind, least, most in NUMBERS
+              for value in ("-1", "-99999999999999999999", '"many"', '""', '"1x"', '"nan"', '"inf"')),
+            *((2, f"{flag} is {value}: a whole number from {least} to {most} is expected",
+               ("--prompt-ids", "1", flag, value))
+              for flag, kind, least, most in NUMBERS if kind == "whole number"
+              for value in (str(int(most) + 1), "18446744073709551616", "99999999999999999999", "1.5")),
             (1, "heads (9) over axis tp of 10 ranks", ("--prompt-ids", "1", "--layout", "tp10")),
             (1, "at character", ("--prompt-ids", "1", "--layout", "tp")),
             (1, "1 to 3", ("--prompt-ids", "1", "--layout", "pp4")),
@@ -93,6 +115,31 @@ class Tiny(unittest.TestCase):
                 done = run(*flags, code=code)
                 self.assertIn(words, done.stderr)
                 self.assertNotIn("terminate", done.stderr)
+                self.assertNotIn("\x1b", done.stderr)
+                self.assertLess(len(done.stderr), 1000)
+
+    def test_an_empty_model_directory_is_asked_for_by_name(self):
+        done = run("--prompt-ids", "1", model="", code=2)
+        self.assertIn("--model is empty: name the directory that holds config.json", done.stderr)
+
+    def test_the_ends_of_every_range_are_legal(self):
+        for flag, kind, least, most in NUMBERS:
+            for value in (least, most):
+                with self.subTest(flag=flag, value=value):
+                    run("--plan", flag, value)
+
+    def test_output_that_cannot_be_written_is_a_failure(self):
+        folder = pathlib.Path(GENERATE).parent
+        model = ["--model", str(TINY)]
+        ids = ["--prompt-ids", self.ids(0), "--max-new-tokens", "2"]
+        for name, *flags in (("generate", "--help"), ("generate", *model, "--plan"), ("generate", *model, *ids),
+                             ("generate", *model, *ids, "--json", "--logits"), ("by_hand",), ("layout_experiments",),
+                             ("own_layer",)):
+            with self.subTest(name=name, flags=flags), open("/dev/full", "w") as full:
+                done = subprocess.run([folder / name, *flags], stdout=full, stderr=subprocess.PIPE, text=True,
+                                      timeout=300)
+                self.assertEqual(done.returncode, 1, done.stderr)
+                self.assertIn(f"{name}: standard output cannot be written", done.stderr)
 
     def test_broken_model_directories_are_named(self):
         def broken(change):
@@ -149,6 +196,28 @@ class Real(unittest.TestCase):
         self.assertEqual(got["ended"], "stopped")
         shown = run("--prompt", self.golden[0]["text"], "--stop", ".", model=MODEL).stdout
         self.assertTrue(shown.startswith(" Paris\n"), shown)
+
+    def test_a_tokenizer_with_fewer_entries_than_the_model_is_a_warning(self):
+        golden = json.loads((TINY / "golden.json").read_text())["prompts"][0]
+        ids = ",".join(map(str, golden["prompt_ids"]))
+        vocabulary = {f"w{n}": n for n in range(min(golden["greedy_ids"]) + 1)}
+        with tempfile.TemporaryDirectory() as scratch:
+            copy = pathlib.Path(scratch) / "model"
+            shutil.copytree(TINY, copy)
+            (copy / "tokenizer.json").write_text(json.dumps({
+                "version": "1.0", "truncation": None, "padding": None, "added_tokens": [], "normalizer": None,
+                "pre_tokenizer": {"type": "Whitespace"}, "post_processor": None, "decoder": None,
+                "model": {"type": "WordLevel", "vocab": vocabulary, "unk_token": "w0"}}))
+            flags = ("--max-new-tokens", 8, "--ignore-eos", "--json")
+            done = run("--prompt-ids", ids, *flags, model=copy)
+            got = json.loads(done.stdout)
+            self.assertEqual(got["tokens"], golden["greedy_ids"])
+            unknown = sum(n not in vocabulary.values() for n in golden["greedy_ids"])
+            self.assertGreater(unknown, 0)
+            self.assertEqual(got["text"].count("\ufffd"), unknown)
+            self.assertIn(f"w{min(golden['greedy_ids'])}", got["text"])
+            self.assertEqual(done.stderr.count("U+FFFD"), 1)
+            self.assertEqual(len(json.loads(run("--prompt", "w0 w0", *flags, model=copy).stdout)["tokens"]), 8)
 
     def test_hostile_text_is_refused(self):
         done = subprocess.run([GENERATE, "--model", MODEL, "--prompt", b"\xff\xfe"], capture_output=True, timeout=300)

@@ -108,6 +108,39 @@ TEST_CASE("limits of a text are errors, not broken invariants") {
   CHECK_THAT(refusal<LayoutTextError>(std::string("tp2\0tp2", 7)), Catch::Contains("layouts have no use for"));
 }
 
+TEST_CASE("an error shows the text around the fault, short and printable") {
+  CHECK_THAT(refusal<LayoutTextError>("tp2\x1b[31m\n\xff\xc2\x9b"),
+             Catch::StartsWith("layout \"tp2\\x1b[31m\\x0a\\xff\\xc2\\x9b\" (at character 4) has a character that"));
+  std::string const spaces(100000, ' ');
+  std::string const middle = refusal<LayoutTextError>(spaces + "tp2x" + spaces);
+  CHECK_THAT(middle, Catch::StartsWith("layout \"...   ") && Catch::Contains("tp2x   ") &&
+                         Catch::Contains("   ...\" (at character 100004) has 'x' where an axis ends"));
+  CHECK(middle.size() < 200);
+  CHECK_THAT(refusal<LayoutTextError>(spaces + "tp2x"), Catch::Contains("   tp2x\" (at character 100004)"));
+  CHECK_THAT(refusal<LayoutTextError>("tp2x" + spaces), Catch::StartsWith("layout \"tp2x   "));
+  for (std::string const& text :
+       {std::string(100000, 'a'), "tp2(" + std::string(100000, 'a'), std::string(100000, '\x1b'),
+        "tp2@" + std::string(100000, 'a'), "tp2@norm" + spaces}) {
+    std::string const message = refusal<LayoutTextError>(text);
+    CHECK(!message.empty());
+    CHECK(message.size() < 500);
+    CHECK(std::all_of(message.begin(), message.end(), [](char c) { return c >= ' ' && c <= '~'; }));
+  }
+  CHECK(excerpt("a\xc3\xa9\xc3", 0) == "a\xc3\xa9\\xc3");
+  std::string accents;
+  for (int i = 0; i < 1000; ++i) accents += "\xe2\x82\xac";
+  for (std::size_t at = 0; at <= accents.size(); ++at) {
+    std::string const shown = excerpt(accents, at);
+    CHECK(shown.find("\\x") == std::string::npos);  // no character is cut
+    CHECK(shown.size() <= 60 + 6 + 3);
+  }
+}
+
+TEST_CASE("a model has no negative number of layers") {
+  CHECK_THROWS_WITH(plan_layout(read_layout("pp2"), -1, [](Builder& b, Value ids) { return llama(b, ids, smol); }),
+                    "the model has -1 numbered layers; 0 or more is legal");
+}
+
 TEST_CASE("spaces of any kind separate items and surround dims and stages") {
   auto const same = [](char const* a, char const* b) {
     LayoutPlan const one = planned(a), other = planned(b);
@@ -184,7 +217,7 @@ TEST_CASE("pipelines: the plan of a type is the plan of its text") {
   check<Replicated<Dp2, Pipelined<Pp2, TensorSharded<Tp3, Smol>>>>("dp2 pp2 tp3");
   check<TensorSharded<Tp3, Pipelined<Pp2, Smol>>>("tp3 pp2");
   check<Pipelined<Pp3, Cuts<12, 10, 8>, Smol>>("pp3=12,10,8");
-  check<Pipelined<Pp3, Cuts<10, 0, 20>, TensorSharded<Tp2, Smol>>>("pp3=10,0,20 tp2");
+  check<Pipelined<Pp3, Cuts<0, 10, 20>, TensorSharded<Tp2, Smol>>>("pp3=0,10,20 tp2");
 }
 
 TEST_CASE("stages spelt out: the plan of a type is the plan of its text") {

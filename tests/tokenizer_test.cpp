@@ -145,6 +145,17 @@ TEST_CASE("what cannot be asked is refused, and the next question is answered") 
   CHECK(contains(error_of([&] { t.decode(negative); }), "token id -1"));
   CHECK(contains(error_of([&] { t.apply_chat(std::span<ChatTurn const>()); }), "one or more"));
   CHECK(t.decode(t.encode("still here")) == "still here");
+
+  std::string const mark(replacement_character);
+  std::vector<i32> mixed = t.encode("still");
+  std::size_t const words = mixed.size();
+  mixed.insert(mixed.begin(), -1), mixed.push_back(49152), mixed.push_back(2147483647);
+  for (i32 id : t.encode(" here")) mixed.push_back(id);
+  CHECK(words > 0);
+  CHECK(t.decode_any(mixed) == mark + "still" + mark + mark + " here");
+  CHECK(t.decode_any(std::vector<i32>()) == "");
+  CHECK(t.knows(49151));
+  CHECK_FALSE(t.knows(49152));
 }
 
 TEST_CASE("a tokenizer that cannot start says what to run") {

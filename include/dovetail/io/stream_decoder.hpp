@@ -6,8 +6,8 @@
 #pragma once
 #include <algorithm>
 #include <cstddef>
-#include <dovetail/io/utf8.hpp>
 #include <dovetail/meta/integer.hpp>
+#include <dovetail/meta/utf8.hpp>
 #include <functional>
 #include <span>
 #include <string>

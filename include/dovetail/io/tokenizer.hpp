@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <dovetail/io/helper_process.hpp>
 #include <dovetail/io/json_field.hpp>
-#include <dovetail/io/utf8.hpp>
+#include <dovetail/meta/utf8.hpp>
 #include <mutex>
 #include <span>
 
@@ -48,6 +48,22 @@ class Tokenizer {
     return required<std::string>(ask(Json::object({{"decode", std::vector<i32>(ids.begin(), ids.end())}})), "text",
                                  name);
   }
+
+  /// The same for any ids: each outside the vocabulary gives U+FFFD, for models that have more ids than their
+  /// tokenizer.
+  std::string decode_any(std::span<i32 const> ids) {
+    std::string text;
+    for (auto at = ids.begin(); at != ids.end();) {
+      auto const end = std::find_if(at, ids.end(), [&](i32 id) { return !knows(id); });
+      if (at != end) text += decode({at, end});
+      at = end;
+      if (at == ids.end()) break;
+      text += replacement_character;
+      ++at;
+    }
+    return text;
+  }
+  bool knows(i32 id) const { return id >= 0 && id < vocabulary_; }
 
   /// The prompt that the model's chat template makes of these turns, up to where the model is to answer.
   /// @throws IoError where the model has no template, or the template refuses the turns

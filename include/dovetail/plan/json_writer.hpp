@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
-// Writes JSON text (RFC 8259) as it is told, with commas and escapes in place. It does not check that what it is told
-// is complete; plan/json.hpp, which uses it, is tested against a parser.
+// Writes JSON text (RFC 8259) as it is told, with commas and escapes in place; whatever bytes a name holds, the text is
+// valid UTF-8. It does not check that what it is told is complete; plan/json.hpp, which uses it, is tested against a
+// parser.
 #pragma once
 #include <charconv>
 #include <cmath>
+#include <dovetail/meta/utf8.hpp>
 #include <dovetail/plan/wording.hpp>
 
 namespace dovetail {
@@ -12,9 +14,9 @@ class JsonWriter {
  public:
   std::string const& text() const { return text_; }
 
-  void value(char const* v) { element() += in_double_quotes(v); }
-  void value(std::string const& v) { element() += in_double_quotes(v); }
-  void value(Name const& v) { element() += in_double_quotes(v.chars); }
+  void value(char const* v) { element() += in_double_quotes(as_utf8(v)); }
+  void value(std::string const& v) { value(v.c_str()); }
+  void value(Name const& v) { value(v.chars); }
   void value(bool v) { element() += v ? "true" : "false"; }
   void value(std::integral auto v) { element() += std::to_string(v); }
   /// The shortest digits that read back as the same number; JSON has no other numbers than finite ones: null.
@@ -43,7 +45,7 @@ class JsonWriter {
 
   /// The name of the field that comes next.
   JsonWriter& key(char const* name) {
-    element() += in_double_quotes(name) + ":";
+    element() += in_double_quotes(as_utf8(name)) + ":";
     has_elements_ = false;
     return *this;
   }

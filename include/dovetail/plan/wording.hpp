@@ -3,6 +3,7 @@
 // looks the same in each. Independent of locale; it reads zero-terminated text only.
 #pragma once
 #include <concepts>
+#include <dovetail/meta/counted.hpp>
 #include <dovetail/meta/text.hpp>
 #include <string>
 
@@ -36,9 +37,6 @@ std::string words(Parts const&... parts) {
   (wording::append(text, parts), ...);
   return text;
 }
-
-/// "3 ranks", "1 rank".
-inline std::string counted(i64 n, char const* noun) { return words(n, ' ', noun, n == 1 ? "" : "s"); }
 
 /// Bytes as a person reads them: "12 B", "4.0 kB", "89.7 MB", "1.6 GB", in powers of ten.
 inline std::string readable_bytes(i64 bytes) {

@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <deque>
+#include <dovetail/meta/excerpt.hpp>
 #include <dovetail/plan/sentence.hpp>
 #include <dovetail/policy/pipelined.hpp>
 #include <memory>
@@ -16,7 +17,7 @@ namespace dovetail {
 
 inline constexpr std::size_t max_policies = 64;  ///< around one stage of a layout text
 
-/// A layout text that cannot be read: names the place, what stands there and what may.
+/// A layout text that cannot be read: names the place, with what stands around it, and what may stand there.
 class LayoutTextError : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
@@ -75,10 +76,8 @@ class Reader {
   Layout layout_{};
 
   [[noreturn]] void fail_at(std::size_t at, std::string const& what) const {
-    std::string text(text_);
-    std::replace_if(
-        text.begin(), text.end(), [](char c) { return !wording::printable(c); }, ' ');
-    throw LayoutTextError(words("layout \"", text, "\" (at character ", at + 1, ") ", what, "; see docs/layouts.md"));
+    throw LayoutTextError(
+        words("layout \"", excerpt(text_, at), "\" (at character ", at + 1, ") ", what, "; see docs/layouts.md"));
   }
   [[noreturn]] void fail(std::string const& what) const { fail_at(at_, what); }
   char peek() const { return at_ < text_.size() ? text_[at_] : '\0'; }
@@ -111,6 +110,8 @@ class Reader {
                                    : "";
       fail(words("has ", shown(), " where ", expected, " is expected", rule));
     }
+    if (std::size_t const size = at_ - word_; size >= sizeof(Name::chars))
+      fail_at(word_, words("has a name of ", size, " characters: ", sizeof(Name::chars) - 1, " are the most"));
     return std::string(text_.substr(word_, at_ - word_));
   }
   i32 number(char const* of, i32 least) {

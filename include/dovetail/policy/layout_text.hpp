@@ -16,7 +16,9 @@ struct LayoutPlan {
 /// Plans `model` under a layout, accepted or not: the verdict is in the plan.
 /// @param layers numbered layers of the model, what a pipeline deals
 /// @param model function (Builder&, Value ids) -> Value
+/// @throws std::invalid_argument for a negative number of layers
 inline LayoutPlan try_layout(Layout const& layout, i32 layers, auto const& model) {
+  if (layers < 0) throw std::invalid_argument(words("the model has ", layers, " numbered layers; 0 or more is legal"));
   auto const nest = [&](auto const& self, Builder& b, Value x, std::vector<Policy> const& policies, std::size_t from,
                         auto const& body) -> Value {
     if (from == policies.size()) return body(b, x);
@@ -58,8 +60,8 @@ inline LayoutPlan plan_layout(Layout const& layout, i32 layers, auto const& mode
     if (used) continue;
     std::string all;
     for (auto const& role : known) all += (all.empty() ? "" : ", ") + role;
-    throw LayoutTextError(words("layout \"", layout.text, "\": no layer has the role '", r.role, "'; the model's are ",
-                                all, "; see docs/layouts.md"));
+    throw LayoutTextError(words("layout \"", excerpt(layout.text), "\": no layer has the role '", r.role,
+                                "'; the model's are ", all, "; see docs/layouts.md"));
   }
   return made;
 }

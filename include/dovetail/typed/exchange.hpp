@@ -80,7 +80,7 @@ void check_group(auto const& group, X const& x) {
   i32 const a = index_of<X, Axis>();
   if (group.size() == X::mesh[a]->size && group.rank() == x.at()[a]) return;
   throw std::invalid_argument("dovetail: axis " + std::string(X::mesh[a]->name) + " has " +
-                              std::to_string(X::mesh[a]->size) + " ranks and this is " + std::to_string(x.at()[a]) +
+                              counted(X::mesh[a]->size, "rank") + " and this is " + std::to_string(x.at()[a]) +
                               ", but the group has " + std::to_string(group.size()) + " and it is " +
                               std::to_string(group.rank()) + " there");
 }

@@ -2,6 +2,7 @@
 // A tensor with its placement in its type, and this rank's part of it in a buffer of its own. Where a value is split or
 // partial is a compile-time fact; which coordinate this rank has is not.
 #pragma once
+#include <dovetail/meta/counted.hpp>
 #include <dovetail/typed/box.hpp>
 #include <dovetail/typed/words.hpp>
 #include <span>
@@ -98,7 +99,7 @@ class Tensor<T, typed::Shape<O...>, On<A, P>...> {
     for (i32 a = 0; a < mesh.size(); ++a)
       if (at.size() != mesh.size() || at[a] < 0 || at[a] >= mesh[a]->size)
         throw std::invalid_argument("dovetail: a coordinate does not fit the axes of the tensor; axis " +
-                                    std::string(mesh[a]->name) + " has " + std::to_string(mesh[a]->size) + " ranks");
+                                    std::string(mesh[a]->name) + " has " + counted(mesh[a]->size, "rank"));
     return box_of(dims, places, mesh, at);
   }
 };

@@ -4,6 +4,7 @@
 #pragma once
 #include <dovetail/comm/reduce.hpp>
 #include <dovetail/comm/threads/group.hpp>
+#include <dovetail/meta/counted.hpp>
 
 namespace dovetail::threads {
 
@@ -32,7 +33,7 @@ struct Check {
   i64 counts(char const* name, std::span<i64 const> counts, int members) const {
     if (counts.size() != static_cast<std::size_t>(members))
       refuse(std::string(name) + " has " + std::to_string(counts.size()) + " entries, the group has " +
-             std::to_string(members) + " ranks");
+             counted(members, "rank"));
     i64 sum = 0;
     for (i64 n : counts) {
       if (n < 0 || n > most || sum > most - n) refuse(std::string(name) + " has the entry " + std::to_string(n));

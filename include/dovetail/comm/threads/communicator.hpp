@@ -78,7 +78,7 @@ class ThreadCommunicator {
   void leave();
 
  private:
-  /// A collective of a group of one is done where it stands.
+  /// A collective of a group of one is done where it stands, unless the world has failed.
   bool local(Group const& g) {
     if (world_.failure.stopped()) world_.failure.raise(rank());
     return g.size() == 1;
@@ -127,7 +127,7 @@ inline ThreadCommunicator::Group ThreadCommunicator::group(std::span<int const> 
   bool in_it[threads::max_ranks] = {};
   for (int r : ranks) {
     if (r < 0 || r >= size())
-      refuse("rank " + std::to_string(r) + " is not in this world of " + std::to_string(size()) + " ranks");
+      refuse("rank " + std::to_string(r) + " is not in this world of " + counted(size(), "rank"));
     if (std::exchange(in_it[r], true)) refuse("rank " + std::to_string(r) + " occurs twice");
   }
   if (!in_it[rank()]) refuse("the calling rank is not in the list");

@@ -25,7 +25,7 @@ class ThreadWorld {
   /// For users with threads of their own: one thread at a time a rank, and leave() when a rank is done.
   ThreadCommunicator& communicator(int rank) {
     if (rank < 0 || rank >= size())
-      throw std::invalid_argument("dovetail: a thread world of " + std::to_string(size()) + " ranks has no rank " +
+      throw std::invalid_argument("dovetail: a thread world of " + counted(size(), "rank") + " has no rank " +
                                   std::to_string(rank));
     return *communicators_[static_cast<std::size_t>(rank)];
   }
@@ -53,8 +53,8 @@ class ThreadWorld {
  private:
   static int checked(int ranks) {
     if (ranks >= 1 && ranks <= threads::max_ranks) return ranks;
-    throw std::invalid_argument("dovetail: a thread world of " + std::to_string(ranks) +
-                                " ranks is not possible; legal are 1 to " + std::to_string(threads::max_ranks));
+    throw std::invalid_argument("dovetail: a thread world of " + counted(ranks, "rank") +
+                                " is not possible; legal are 1 to " + std::to_string(threads::max_ranks));
   }
 
   /// What the thread of a rank does.

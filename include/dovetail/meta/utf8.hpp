@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Where text is UTF-8 and where it is not, by the rules of Unicode: no overlong forms, no surrogates, at most U+10FFFF.
-// Text from a command line is checked with this before it is handed on; StreamDecoder counts replacement characters.
+// Text from a command line is checked with this before it is handed on; JSON is written by way of `as_utf8`, and
+// StreamDecoder counts replacement characters.
 #pragma once
 #include <cstddef>
+#include <string>
 #include <string_view>
 
 namespace dovetail {
@@ -31,6 +33,17 @@ constexpr std::size_t utf8_valid_prefix(std::string_view text) {
   std::size_t at = 0;
   while (std::size_t const size = utf8_character(text.substr(at))) at += size;
   return at;
+}
+
+/// `text` with U+FFFD in place of each byte that is not part of a valid character.
+inline std::string as_utf8(std::string_view text) {
+  std::string valid;
+  while (!text.empty()) {
+    std::size_t const size = utf8_character(text);
+    valid += size ? text.substr(0, size) : replacement_character;
+    text.remove_prefix(size ? size : 1);
+  }
+  return valid;
 }
 
 }  // namespace dovetail
