@@ -97,6 +97,24 @@ inline void judge_stack(std::vector<Policy> const& stack, Expected& e) {
       if (stack[i].axis == stack[k].axis && !stack[i].dims.empty() && same_dims(stack[i], stack[k]))
         e.must.insert(Rule::policy_twice);
 }
+/// A policy that maps something maps a dim that is there; one rank has nothing to share. Activations have a batch and
+/// a sequence, but for what is inside a layer.
+inline void judge_use(Policy const& p, std::set<DimInfo const*> const& there, Expected& e) {
+  if (p.dims.empty() || p.axis->size == 1) return;
+  bool used = false;
+  for (auto const* dim : p.dims) used = used || there.contains(dim);
+  if (used) return;
+  bool const activations = maps(p, dim_of<batch>) || maps(p, dim_of<sequence>);
+  (activations ? e.may : e.must).insert(Rule::policy_unused);
+}
+/// Dims of the parameters that `fits`.
+inline std::set<DimInfo const*> dims_of(Inventory const& inventory, auto const& fits) {
+  std::set<DimInfo const*> dims;
+  for (auto const& entry : inventory.entries)
+    for (auto const& [dim, units] : entry.units)
+      if (fits(entry)) dims.insert(dim);
+  return dims;
+}
 inline std::vector<AxisInfo const*> axes_of(std::vector<Policy> const& stack) {
   std::vector<AxisInfo const*> axes;
   for (auto const& p : stack)
@@ -111,7 +129,7 @@ inline void judge_parameter(Inventory::Entry const& entry, std::vector<Policy> c
     std::set<DimInfo const*> split;
     for (auto const& [dim, units] : entry.units)
       if (maps(innermost, dim)) split.insert(dim);
-    if (split.size() > 1) e.must.insert(Rule::placement_ambiguous);
+    if (split.size() > 1 && axis->size > 1) e.must.insert(Rule::placement_ambiguous);
   }
   for (auto const& [dim, units] : entry.units) {
     std::vector<AxisInfo const*> cutting;
@@ -138,6 +156,9 @@ inline Expected expected(Inventory const& inventory, i32 layers, Layout const& l
     e.must.insert(Rule::pipeline_units);
     return e;
   }
+  auto const anywhere = dims_of(inventory, [](auto const&) { return true; });
+  for (auto const* list : {&layout.outer, &layout.inner})
+    for (auto const& p : *list) judge_use(p, anywhere, e);
   i64 first_layer = 0;
   for (std::size_t s = 0; s < stages; first_layer += cuts[s++]) {
     std::vector<Policy> around = layout.outer;
@@ -145,6 +166,9 @@ inline Expected expected(Inventory const& inventory, i32 layers, Layout const& l
     around.insert(around.end(), layout.inner.begin(), layout.inner.end());
     judge_stack(around, e);
     auto const axes = axes_of(around);
+    std::set<std::string> axis_names;
+    for (auto const* axis : axes)
+      if (!axis_names.insert(axis->name).second) e.must.insert(Rule::name_legal);
     std::vector<Policy> any = around;  // of this stage, wherever it holds
     auto const holds_here = [&](RolePolicy const& r) {
       return (r.stage < 0 || r.stage == static_cast<i32>(s)) &&
@@ -152,14 +176,25 @@ inline Expected expected(Inventory const& inventory, i32 layers, Layout const& l
     };
     for (auto const& r : layout.roles)
       if (holds_here(r)) any.push_back(r.policy);
+    auto const is_here = [&](Inventory::Entry const& entry) {
+      if (entry.roles[0] == "embedding" && s + 1 == stages) return true;  // it may be tied
+      if (entry.where == Inventory::Entry::first) return s == 0;
+      if (entry.where == Inventory::Entry::last) return s + 1 == stages;
+      return std::any_of(entry.at.begin(), entry.at.end(),
+                         [&](i64 l) { return l >= first_layer && l < first_layer + cuts[s]; });
+    };
+    if (s > 0 && s + 1 < stages && !cuts[s]) e.must.insert(Rule::pipeline_empty);
+    if (!layout.stages.empty())
+      for (auto const& p : layout.stages[s]) judge_use(p, dims_of(inventory, is_here), e);
+    for (auto const& r : layout.roles) {
+      auto const inside = dims_of(inventory, [&](Inventory::Entry const& entry) {
+        return is_here(entry) &&
+               std::find(entry.roles.begin(), entry.roles.end(), std::string(r.role.chars)) != entry.roles.end();
+      });
+      if (holds_here(r) && !inside.empty()) judge_use(r.policy, inside, e);
+    }
     for (auto const& entry : inventory.entries) {
-      bool const here = entry.where == Inventory::Entry::first ? s == 0
-                        : entry.where == Inventory::Entry::last
-                            ? s + 1 == stages
-                            : std::any_of(entry.at.begin(), entry.at.end(),
-                                          [&](i64 l) { return l >= first_layer && l < first_layer + cuts[s]; });
-      bool const tied = entry.roles[0] == "embedding" && s + 1 == stages;
-      if (!here && !tied) continue;
+      if (!is_here(entry)) continue;
       std::vector<Policy> stack = around;
       for (auto const& role : entry.roles)
         for (auto const& r : layout.roles)

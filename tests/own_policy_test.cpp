@@ -16,19 +16,19 @@ namespace {
 // ---- the policies
 
 /// Maps the wide dims of the MLP and of the vocabulary, and leaves attention whole.
-template <class A, dt::Layer L>
+template <class A, class L>
 struct ColumnSharded : dt::Mapped<A, L, dt::ffn, dt::vocab> {};
 
 /// Heads over a grid of two axes, everything else over the outer one alone.
-template <class Outer, class Inner, dt::Layer L>
+template <class Outer, class Inner, class L>
 struct HeadGrid : dt::Mapped<Outer, dt::Mapped<Inner, L, dt::heads>, dt::heads, dt::ffn, dt::vocab> {};
 
 /// Switches an axis off around a layer: its ranks all compute it.
-template <class A, dt::Layer L>
+template <class A, class L>
 struct Whole : dt::Mapped<A, L> {};
 
 /// Maps the sequence around a layer whose input is at least `Width` wide, and leaves others alone.
-template <class A, dt::i64 Width, dt::Layer L>
+template <class A, dt::i64 Width, class L>
 struct SequenceWhereWide {
   static constexpr dt::i32 depth = dt::depth_of<L>(), children = dt::children_of<L>();
   static constexpr dt::Value apply(dt::Builder& b, dt::Value x) {

@@ -42,7 +42,7 @@ struct Llama {
   struct SequenceNorms : Sequential<Residual<SequenceSharded<A, AttentionNorm>, SelfAttention>,
                                     Residual<SequenceSharded<A, MlpNorm>, Mlp>> {};
 
-  template <Layer Layers, Layer Head = TiedHead>
+  template <class Layers, class Head = TiedHead>
   struct Model : Sequential<Embedding, Layers, FinalNorm, Head> {};
 };
 

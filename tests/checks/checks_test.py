@@ -221,5 +221,55 @@ class Documents(Tree):
         self.assertEqual((code, said), (1, "0 code blocks of 0 pages: 0 findings\n"))
 
 
+class Rules(Tree):
+    HEADER = ("enum class Rule : std::uint8_t {", "  ok,", "  size_range,  ///< sizes", "};",
+              "inline constexpr int rule_count = 2;", 'constexpr char const* ids[] = {"ok", "size/range"};')
+    ASSERT = 'static_assert(no<T>, "size/range: a size; " "see docs/errors/size-range.md");'
+    FILES = {
+        "include/dovetail/meta/verdict.hpp": HEADER,
+        "include/dovetail/plan/refuse.hpp": (ASSERT,),
+        "tests/compile_fail/zero.cpp": ("// expect: size/range", r"// expect: docs/errors/size-range\.md"),
+        "tests/sentence_test.cpp": ("CHECK(rule == Rule::size_range);",),
+    }
+    PAGE = "# size/range: sizes\n\n[a file](../../tests/compile_fail/zero.cpp)\n"
+
+    def findings(self, page=PAGE, **changed):
+        for name, lines in self.FILES.items():
+            self.write(name, *changed.get(name.rsplit("/", 1)[1].split(".")[0], lines))
+        (self.root / "docs/errors").mkdir(parents=True, exist_ok=True)
+        (self.root / "docs/errors/size-range.md").write_text(page, "utf-8")
+        code, said = self.run_script("check_rules.py")
+        lines = said.splitlines()[:-1]
+        self.assertEqual(code, 1 if lines else 0, said)
+        return lines
+
+    def test_a_rule_that_has_everything_passes(self):
+        self.assertEqual(self.findings(), [])
+
+    def test_what_a_rule_lacks_is_named(self):
+        for changed, words in (
+            ({"page": "# size: sizes\n(../../tests/compile_fail/zero.cpp)"}, "there is no docs/errors/size-range"),
+            ({"page": "# size/range: sizes\n"}, "links to none of: zero.cpp"),
+            ({"zero": ("// expect: size/range",)}, "no file in tests/compile_fail expects both"),
+            ({"refuse": ('static_assert(no<T>, "size/range: a size");',)}, "no static_assert states the rule"),
+            ({"sentence_test": ("CHECK(rule == Rule::size_ranges);",)}, "does not test Rule::size_range"),
+            ({"verdict": (*self.HEADER[:2], "  size_ranges,", *self.HEADER[3:])}, "are not the same"),
+            ({"verdict": (*self.HEADER[:4], "int rule_count = 3;", self.HEADER[5])}, "rule_count is not"),
+        ):
+            with self.subTest(words=words):
+                found = self.findings(**changed)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn(words, found[0])
+
+    def test_rules_that_only_one_side_knows_are_named(self):
+        (self.root / "docs/errors").mkdir(parents=True)
+        (self.root / "docs/errors/old-rule.md").write_text("# old/rule: gone\n", "utf-8")
+        self.assertEqual(self.findings(), ["docs/errors/old-rule.md: there is no rule old/rule"])
+        (self.root / "docs/errors/old-rule.md").unlink()
+        found = self.findings(refuse=(self.ASSERT, 'static_assert(no<T>, "new/rule: see docs/errors/new-rule.md");'))
+        self.assertEqual(len(found), 3, found)
+        self.assertIn("new/rule: it is not in include/dovetail/meta/verdict.hpp", found)
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: MIT
-// An axis of size 0.
-// expect: an axis needs at least one rank
-// expect: axis\.hpp
-#include <dovetail/mesh/axis.hpp>
+// An axis of size 0 in a policy.
+// expect: size/range
+// expect: docs/errors/size-range\.md
+// expect: on_axis<.*named<Tp>::axis\)?>, (Number=)?0L?,
+#include <dovetail/dovetail.hpp>
+namespace dt = dovetail;
 
 #ifdef FAIL
-struct Tp : dovetail::Axis<"tp", 0> {};
+struct Tp : dt::Axis<"tp", 0> {};
 #else
-struct Tp : dovetail::Axis<"tp", 1> {};
+struct Tp : dt::Axis<"tp", 1> {};
 #endif
+struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
+struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
+struct Layout : dt::TensorSharded<Tp, Model> {};
 
-[[maybe_unused]] constexpr dovetail::AxisInfo const* tp = dovetail::axis_of<Tp>;
+constexpr auto& plan = dt::plan_of<Layout>;
+static_assert(plan.ranks() == 1);
+static_assert(plan.count(dt::step::all_reduce) >= 0);
+static_assert(dt::weight_bytes_per_rank(plan, dt::f32_storage) > 4);
+static_assert(plan.result >= 0 && plan.values[plan.result].dims.size() == 3);

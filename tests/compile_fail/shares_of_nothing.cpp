@@ -1,13 +1,23 @@
 // SPDX-License-Identifier: MIT
 // Shares that give no rank anything.
-// expect: shares are not negative, and not all zero
-// expect: Shares
-#include <dovetail/mesh/axis.hpp>
+// expect: size/range
+// expect: docs/errors/size-range\.md
+// expect: on_axis<.*named<Tp>::axis\)?>, (Number=)?0L?,
+#include <dovetail/dovetail.hpp>
+namespace dt = dovetail;
 
 #ifdef FAIL
-using Uneven = dovetail::Shares<0, 0>;
+struct Tp : dt::Axis<"tp", dt::Shares<0, 0>{}> {};
 #else
-using Uneven = dovetail::Shares<0, 1>;
+struct Tp : dt::Axis<"tp", dt::Shares<0, 1>{}> {};
 #endif
+struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
+struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
+struct Layout : dt::TensorSharded<Tp, Model> {};
 
-static_assert(sizeof(Uneven::weights) == 2 * sizeof(dovetail::i64));
+constexpr auto& plan = dt::plan_of<Layout>;
+static_assert(plan.ranks() == 2);
+static_assert(plan.count(dt::step::all_reduce) >= 0);
+static_assert(dt::weight_bytes_per_rank(plan, dt::f32_storage) > 4);
+static_assert(plan.result >= 0 && plan.values[plan.result].dims.size() == 3);

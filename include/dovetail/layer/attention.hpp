@@ -37,7 +37,17 @@ struct AttentionConfig {
 
 namespace ops {
 
+/// Rotates pairs of the leading elements of each head. @pre an even number of them; else size/range
 constexpr Value rotate(Builder& b, Value x, RotaryConfig const& c) {
+  Extent const* const width = find(b.dims(x), dim_of<head_dim>);
+  i64 const size = width ? width->size : 0, rotated = c.rotated ? c.rotated : size;
+  if (rotated % 2 || rotated < 0 || rotated > size)
+    b.fail(Verdict{.rule = Rule::size_range,
+                   .dim = dim_of<head_dim>,
+                   .op = "rotate",
+                   .extent = size,
+                   .units = 2,
+                   .left = rotated});
   return b.apply(Call(dovetail::rotate)
                      .reads(x)
                      .needs_whole<head_dim>()

@@ -3,16 +3,9 @@
 // wrapper: run-time models call the functions with their own bodies. `depth` of a type is the number of its numbered
 // layers, what a pipeline deals to its stages.
 #pragma once
-#include <concepts>
 #include <dovetail/layer/ops.hpp>
 
 namespace dovetail {
-
-/// A layer type: planning is running its `apply`.
-template <class L>
-concept Layer = requires(Builder& b, Value x) {
-  { L::apply(b, x) } -> std::same_as<Value>;
-};
 
 /// Numbered layers inside a layer type: its Repeats and Cycles.
 template <class L>
@@ -31,6 +24,7 @@ namespace ops {
 
 /// `count` numbered layers under the role `layers.*`, dealt from the kinds in turn: kind(builder, argument, which).
 constexpr Value cycle(Builder& outer, Value input, i32 count, i32 kinds, auto const& kind) {
+  if (count < 0) outer.fail(Verdict{.rule = Rule::size_range, .extent = count});
   return outer.in_layer(nullptr, outer.layers_role(), input, [&](Builder& b, Value x) {
     for (i32 done = 0; done < count;) {
       i32 const run = b.take_layers(x, count - done), periods = run / kinds;
@@ -63,31 +57,30 @@ constexpr Value residual(Builder& b, Value x, auto const& body) { return add(b, 
 
 }  // namespace ops
 
-template <Layer... L>
+template <class... L>
 struct Sequential {
   static constexpr i32 depth = (depth_of<L>() + ... + 0), children = sizeof...(L);
   static constexpr Value apply(Builder& b, Value x) {
-    constexpr Value (*parts[])(Builder&, Value) = {&apply_layer<L>...};
+    constexpr Value (*parts[children + 1])(Builder&, Value) = {&apply_layer<L>...};  // one more: there may be none
     bool const deal = b.claim_children();
-    for (auto* part : parts) {
+    for (i32 i = 0; i < children; ++i) {
       if (deal) b.take_layers(x, 1);
-      x = part(b, x);
+      x = parts[i](b, x);
     }
     return x;
   }
 };
 
-template <i32 Count, Layer L>
+template <i32 Count, class L>
 struct Repeat {
-  static_assert(Count >= 0, "a layer repeats zero times or more");
   static constexpr i32 depth = Count;
   static constexpr Value apply(Builder& b, Value x) { return ops::repeat(b, x, Count, &apply_layer<L>); }
 };
 
 /// Count layers in all, dealt from the pattern L...; the last period may be cut short.
-template <i32 Count, Layer... L>
+template <i32 Count, class... L>
 struct Cycle {
-  static_assert(Count >= 0 && sizeof...(L) > 0, "a cycle deals from at least one kind of layer");
+  static_assert(sizeof...(L) > 0, "a cycle deals from at least one kind of layer");
   static constexpr i32 depth = Count;
   static constexpr Value apply(Builder& b, Value x) {
     return ops::cycle(b, x, Count, sizeof...(L), [](Builder& inner, Value v, i32 which) {
@@ -98,20 +91,21 @@ struct Cycle {
 };
 
 /// x + (L after L ...)(x).
-template <Layer... L>
+template <class... L>
 struct Residual {
   static constexpr i32 depth = (depth_of<L>() + ... + 0);
   static constexpr Value apply(Builder& b, Value x) {
     return ops::residual(b, x, [](Builder& inner, Value v) {
-      constexpr Value (*parts[])(Builder&, Value) = {&apply_layer<L>...};
-      for (auto* part : parts) v = part(inner, v);
+      constexpr i32 count = sizeof...(L);
+      constexpr Value (*parts[count + 1])(Builder&, Value) = {&apply_layer<L>...};
+      for (i32 i = 0; i < count; ++i) v = parts[i](inner, v);
       return v;
     });
   }
 };
 
 /// First(x) + Rest(x) + ...
-template <Layer First, Layer... Rest>
+template <class First, class... Rest>
 struct Parallel {
   static constexpr i32 depth = depth_of<First>() + (depth_of<Rest>() + ... + 0);
   static constexpr Value apply(Builder& b, Value x) {

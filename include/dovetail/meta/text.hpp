@@ -21,10 +21,12 @@ constexpr bool same_text(char const* a, char const* b) {
   return *a == *b;
 }
 
-/// Bounded zero-terminated string of at most 79 characters. An aggregate, written `Name{"mlp"}`, so that it may be part
-/// of a template argument on every compiler.
+inline constexpr i32 max_name = 79;  ///< characters of a name
+
+/// Bounded zero-terminated string of at most max_name characters. An aggregate, written `Name{"mlp"}`, so that it may
+/// be part of a template argument on every compiler.
 struct Name {
-  char chars[80]{};
+  char chars[max_name + 1]{};
 
   constexpr i32 size() const {
     i32 n = 0;
@@ -35,9 +37,7 @@ struct Name {
   constexpr Name& append(char const* text) {
     i32 n = size();
     for (; *text; ++text) {
-      if (n + 1 >= static_cast<i32>(sizeof chars))
-        capacity_exceeded(
-            "dovetail: a name is too long; give its layers shorter roles or raise the size of Name::chars");
+      if (n == max_name) capacity_exceeded("dovetail: a name is too long; shorten it or raise max_name");
       chars[n++] = *text;
     }
     return *this;
@@ -46,6 +46,15 @@ struct Name {
 };
 
 constexpr Name name(char const* text) { return Name{}.append(text); }
+
+/// Printable ASCII: what every name consists of.
+constexpr bool is_printable(char c) { return c >= ' ' && c <= '~'; }
+/// At least one character, all printable.
+constexpr bool is_legal_name(char const* text) {
+  char const* c = text;
+  while (is_printable(*c)) ++c;
+  return c != text && !*c;
+}
 
 /// a.b, or the one that is not empty.
 constexpr Name join(Name a, char const* b) {
@@ -57,11 +66,14 @@ constexpr Name join(Name a, char const* b) {
 struct Path {
   Name name{};
   i32 length = 0;
+  bool full = false;  ///< a longer path was cut short
+  bool odd = false;   ///< it has a character that is not printable
   std::uint64_t hash = 14695981039346656037ull;
 
   constexpr Path& append(char c) {
-    if (length + 1 >= static_cast<i32>(sizeof name.chars))
-      capacity_exceeded("dovetail: a name is too long; give its layers shorter roles or raise the size of Name::chars");
+    full = full || length == max_name;
+    odd = odd || !is_printable(c);
+    if (full) return *this;
     name.chars[length++] = c;
     hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ull;
     return *this;

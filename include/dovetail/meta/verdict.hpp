@@ -20,8 +20,16 @@ enum class Rule : std::uint8_t {
   pipeline_units,       ///< more stages than layers, or a stated cut that does not add up
   parameter_name,       ///< two parameters with one name
   loop_dims,            ///< a repeated layer yields other dims than it takes
+  size_range,           ///< an extent, a unit, an axis or a count of layers that is no positive number or too large
+  layer_apply,          ///< a type stands where a layer is expected, and is none
+  layer_value,          ///< a layer uses or returns a value that the plan does not have
+  policy_arguments,     ///< a policy is given something that is no axis, or no dim
+  policy_unused,        ///< a policy maps no dim that the layer inside has
+  pipeline_empty,       ///< a stage that computes nothing
+  name_legal,           ///< a name that is empty or not printable, or two axes of one name in one stage
+  plan_room,            ///< more of something than a bounded part of the plan takes
 };
-inline constexpr int rule_count = 13;
+inline constexpr int rule_count = 21;
 
 struct Verdict {
   Rule rule = Rule::ok;
@@ -35,15 +43,33 @@ struct Verdict {
   i64 extent = 0;  ///< of the dim; layers for pipeline rules
   i64 units = 0;   ///< what the extent has to deal out
   i64 ranks = 0;   ///< what asked for it
+  i64 left = 0;    ///< units that the axes outside the refused one leave to the rank that gets fewest
   constexpr bool ok() const { return rule == Rule::ok; }
 };
 
 /// Id of the rule as errors and documentation pages spell it.
 constexpr char const* id_of(Rule r) {
-  constexpr char const* ids[] = {"ok",           "placement/split", "placement/ambiguous", "op/undeclared",
-                                 "op/roles",     "op/extents",      "mesh/branches",       "mesh/order",
-                                 "policy/twice", "pipeline/nested", "pipeline/units",      "parameter/name",
-                                 "loop/dims"};
+  constexpr char const* ids[] = {"ok",
+                                 "placement/split",
+                                 "placement/ambiguous",
+                                 "op/undeclared",
+                                 "op/roles",
+                                 "op/extents",
+                                 "mesh/branches",
+                                 "mesh/order",
+                                 "policy/twice",
+                                 "pipeline/nested",
+                                 "pipeline/units",
+                                 "parameter/name",
+                                 "loop/dims",
+                                 "size/range",
+                                 "layer/apply",
+                                 "layer/value",
+                                 "policy/arguments",
+                                 "policy/unused",
+                                 "pipeline/empty",
+                                 "name/legal",
+                                 "plan/room"};
   return ids[static_cast<int>(r)];
 }
 

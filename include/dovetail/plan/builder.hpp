@@ -33,6 +33,7 @@ struct Cut {
   i32 first_stage = 0;
   i32 outer_policies = 0;  ///< policies outside the pipeline
   i32 scope = 0;           ///< layer that the pipeline is: what crosses a seam belongs to it
+  AxisInfo const* axis = nullptr;
 };
 
 /// Axes as one nesting of policies had them in force: what the mesh rules are checked on.
@@ -54,7 +55,8 @@ class Builder {
   }
 
   // ---- what layers use --------------------------------------------------------------------------------------------
-  constexpr Dims const& dims(Value v) const { return plan.values[v.id].dims; }
+  /// @pre the value is one of this builder's; of another the plan is refused and the dims are none
+  constexpr Dims const& dims(Value v) const { return known(v) ? plan.values[v.id].dims : no_value_dims_; }
   constexpr Places const& places(Value v) const { return plan.values[current_[v.id]].places; }
 
   /// Runs one call: places it on every axis, moves its operands, emits the step.
@@ -63,7 +65,7 @@ class Builder {
 
   /// A parameter of the current layer, named by its role; `*` in its path stands for the layer index.
   constexpr ParameterId parameter(Dims const& d, char const* role) {
-    Path const path = paths_of_scopes_[scope_].under(role);
+    Path const path = path_of(role);
     for (i32 i = plan.parameters.size() - 1; i >= 0 && plan.parameters[i].stage == stage_; --i)
       if (hashes_[i] == path.hash && plan.parameters[i].layer.first == layer_.first)
         fail(Verdict{.rule = Rule::parameter_name, .path = path.name});
@@ -71,7 +73,7 @@ class Builder {
   }
   /// A parameter of the whole model under an absolute name: one copy a stage that uses it, however often it is used.
   constexpr ParameterId shared_parameter(Dims const& d, char const* absolute) {
-    Path const path = Path{}.under(absolute);
+    Path const path = whole(Path{}.under(absolute));
     for (i32 i = 0; i < plan.parameters.size(); ++i)
       if (hashes_[i] == path.hash && plan.parameters[i].stage == stage_) return {i};
     ParameterId const made = add_parameter(d, path, LayerIndex{}, -1);
@@ -87,7 +89,7 @@ class Builder {
     Tensor t;
     t.dims = d, t.storage = Storage::cache, t.value_class = ValueClass::state;
     i32 const leaf = add_value(t);
-    plan.states.push(State{paths_of_scopes_[scope_].under(role).name, layer_, leaf, stage_, loop_});
+    plan.states.push(State{path_of(role).name, layer_, leaf, stage_, loop_});
     return {plan.states.size() - 1};
   }
   /// Names a value that a run hands out besides the result.
@@ -118,14 +120,16 @@ class Builder {
     }
     i32 const outer = scope_, wrapped = wrapped_;
     wrapped_ = -1;
-    paths_of_scopes_.push(paths_of_scopes_[outer].under(role));
+    paths_of_scopes_.push(path_of(role));
     plan.scopes.push(Scope{layer, paths_of_scopes_.back().name, outer, stage_, loop_});
     scope_ = plan.scopes.size() - 1;
     bool const checked_before = checks_;
     Dims const given = dims(x);
     for (i32 i = 0; layer && checks_ && i < checked_.size(); ++i)
       checks_ = !(checked_[i].layer == layer && checked_[i].given == given);
-    x = body(*this, x);
+    Value const y = body(*this, x);
+    if (known(y)) x = y;
+    else fail(Verdict{.rule = Rule::layer_value});
     if (layer && checks_) checked_.push(Checked{layer, given});
     checks_ = checked_before;
     scope_ = outer, wrapped_ = wrapped;
@@ -133,13 +137,12 @@ class Builder {
   }
   /// Runs `body` under a policy; an `x` that has a mapped dim is split by it here.
   constexpr Value under(Policy const& policy, Value x, auto const& body) {
-    enter(policy);
+    enter(policy, x);
     admit(x, policies_.size() - 1);
     x = body(*this, x);
-    policies_.pop();
+    leave();
     return x;
   }
-  constexpr void enter(Policy const& policy);
   constexpr void add_role_policy(RolePolicy const& p) { role_policies_.push(p); }
 
   /// One loop over `count` iterations of `body(builder, argument)`; see plan/loop.hpp.
@@ -166,6 +169,13 @@ class Builder {
   constexpr Mesh const& mesh() const { return plan.stages[stage_].mesh; }
   constexpr i32 stage() const { return stage_; }
   constexpr bool in_loop() const { return loop_ >= 0; }
+  /// @return whether an axis can be used; else the plan is refused
+  constexpr bool accepts(AxisInfo const* axis) {
+    i64 const fault = faulty_size(*axis);
+    if (fault != 1) fail(Verdict{.rule = Rule::size_range, .axis = axis, .extent = fault});
+    if (!is_legal_name(axis->name)) fail(Verdict{.rule = Rule::name_legal, .axis = axis});
+    return fault == 1;
+  }
   /// Records the first broken rule, with the layer it was broken in.
   constexpr void fail(Verdict v) {
     if (!plan.verdict.ok()) return;
@@ -181,7 +191,9 @@ class Builder {
   List<Path> paths_of_scopes_{};  ///< by scope
   List<std::uint64_t> hashes_{};  ///< by parameter: of its name
   List<Policy> policies_{};
+  List<i32> entered_{};  ///< by policy: the first value made inside; -1: what came in has a mapped dim
   MappedDims no_dims_{};
+  Dims no_value_dims_{};
   List<AxisPath> paths_{};
   /// A layer type makes the same calls of the same dims: what was checked in one stage need not be in the next.
   struct Checked {
@@ -196,8 +208,16 @@ class Builder {
   LayerIndex layer_{};  ///< of the numbered layer being built
   i64 layers_ = 0;      ///< numbered layers so far
   i32 scope_ = 0, stage_ = 0, loop_ = -1;
+  i32 stage_begin_ = 0;  ///< first step made since the stage was opened
   Phase phase_ = Phase::forward;
 
+  constexpr Path whole(Path const& p) {
+    if (p.full) fail(Verdict{.rule = Rule::plan_room, .path = p.name, .op = "max_name", .extent = max_name});
+    if (p.odd) fail(Verdict{.rule = Rule::name_legal, .path = p.name});
+    return p;
+  }
+  constexpr Path path_of(char const* role) { return whole(paths_of_scopes_[scope_].under(role)); }
+  constexpr bool known(Value v) const { return v.id >= 0 && v.id < current_.size(); }
   constexpr Tensor& tensor(i32 handle) { return plan.values[current_[handle]]; }
   constexpr Tensor const& tensor(i32 handle) const { return plan.values[current_[handle]]; }
 
@@ -242,7 +262,9 @@ class Builder {
     }
   }
   constexpr bool visible(Tensor const& t) const { return t.stage == stage_ && in_scope(t.loop, loop_); }
+  /// What the innermost policy maps to an axis; nothing to one of a single rank, which has nothing to share.
   constexpr MappedDims const& mapped_on(AxisInfo const* axis) const {
+    if (axis->size == 1) return no_dims_;
     for (i32 i = policies_.size() - 1; i >= 0; --i)
       if (policies_[i].axis == axis) return policies_[i].dims;
     return no_dims_;
@@ -255,7 +277,10 @@ class Builder {
   constexpr i32 axis_index(AxisInfo const* axis) {
     for (i32 i = 0; i < mesh().size(); ++i)
       if (mesh()[i] == axis) return i;
-    mesh().push(axis);
+      else if (same_text(mesh()[i]->name, axis->name))
+        fail(Verdict{.rule = Rule::name_legal, .axis = axis, .other_axis = mesh()[i]});
+    if (mesh().size() < max_axes) mesh().push(axis);
+    else fail(Verdict{.rule = Rule::plan_room, .op = "max_axes", .extent = max_axes});
     return mesh().size() - 1;
   }
   constexpr Mesh active_axes() const {
@@ -263,12 +288,13 @@ class Builder {
     for (auto const& p : policies_) {
       bool known = false;
       for (auto const* a : axes) known = known || a == p.axis;
-      if (!known) axes.push(p.axis);
+      if (!known && axes.size() < max_axes) axes.push(p.axis);
     }
     return axes;
   }
 
   constexpr i32 axis_without(i64 units, Places const& places, DimInfo const* dim, i32 axis) const;
+  constexpr i64 least_units(i64 units, Places const& places, DimInfo const* dim, i32 axis, i32 until) const;
   constexpr void check_split(Dims const& d, Places const& places, DimInfo const* dim);
   constexpr void check_call(Call const& call);
   constexpr bool take_version(i32 handle, Places const& places);
@@ -277,6 +303,9 @@ class Builder {
   constexpr void bring(i32 handle, Places const& to);
   constexpr void fetch(i32 handle);
   constexpr void advance_stage(Value x);
+  constexpr void end_stage();
+  constexpr void enter(Policy const& policy, Value x);
+  constexpr void leave();
   constexpr void admit(Value x, i32 from_policy);
 };
 

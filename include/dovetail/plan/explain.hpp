@@ -107,7 +107,7 @@ inline std::string alike_lines(Plan const& plan, i32 stage) {
   for (i32 a = 0; a < mesh.size(); ++a) {
     auto const parts = computed_alike(plan, stage, a);
     if (parts.empty() || mesh[a]->size == 1) continue;
-    text += words("  computed alike by the ", mesh[a]->size, " ranks of ", mesh[a]->name, ": ");
+    text += words("  computed alike by the ", counted(mesh[a]->size, "rank"), " of ", mesh[a]->name, ": ");
     for (std::size_t i = 0; i < parts.size() && i < shown; ++i) text += (i ? ", " : "") + parts[i];
     if (parts.size() > shown) text += words(" and ", parts.size() - shown, " more");
     text += '\n';

@@ -46,7 +46,7 @@ inline std::string nodes(Plan const& plan, i32 stage, i32 begin, i32 end, i32 de
     Loop const& l = plan.loops[s.body];
     if (s.stage == stage)
       text += words(indent(depth), "subgraph cluster_loop", s.body, " {\n", indent(depth + 1),
-                    "label=", in_double_quotes(words(l.count, " rounds")), ";\n", indent(depth + 1), "style=dashed;\n",
+                    "label=", in_double_quotes(counted(l.count, "round")), ";\n", indent(depth + 1), "style=dashed;\n",
                     nodes(plan, stage, l.begin, l.end, depth + 1), indent(depth), "}\n");
     i = l.end - 1;
   }

@@ -14,6 +14,6 @@ constexpr i64 outer_ranks(Verdict const& v) { return v.ranks / v.axis->holders()
 
 /// Most ranks with a share that the refused axis may have: each must hold a unit of what the axes outside it leave.
 /// @pre not share_too_small(v)
-constexpr i64 most_ranks(Verdict const& v) { return v.units / outer_ranks(v); }
+constexpr i64 most_ranks(Verdict const& v) { return v.left; }
 
 }  // namespace dovetail

@@ -56,7 +56,8 @@ constexpr Value Builder::loop(Value x, i32 count, auto const& body) {
     i32 const begin = plan.steps.size(), values_before = plan.values.size();
     List<i32> const seen = current_;
     loop_ = id;
-    layer_.terms.push({id, 0});
+    if (layer_.terms.size() < max_nesting) layer_.terms.push({id, 0});
+    else fail(Verdict{.rule = Rule::plan_room, .op = "max_nesting", .extent = max_nesting});
     Tensor block = tensor(x.id);
     block.value_class = ValueClass::temporary;
     i32 const argument = add_value(block);

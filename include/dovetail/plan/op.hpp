@@ -61,6 +61,16 @@ struct Result {
 
 /// One use of an op. Fill it with the functions below, then give it to the builder.
 struct Call {
+ private:
+  // before its uses: clang needs it so
+  template <class T, int Most>
+  constexpr Call& put(Vec<T, Most>& list, T const& item, char const* bound) {
+    if (list.count < Most) list.items[list.count++] = item;
+    else full = bound, most = Most;
+    return *this;
+  }
+
+ public:
   Op const* op = nullptr;
   Vec<Operand, max_operands> operands{};
   Vec<ParameterId, max_parameters> parameters{};
@@ -69,15 +79,17 @@ struct Call {
   StateId state{};
   Numbers numbers{};
   bool rest_is_mapped = false;
+  char const* full = nullptr;  ///< constant that bounds what there was no room for
+  i32 most = 0;                ///< its value
 
   constexpr explicit Call(Op const& o) : op(&o) {}
-  constexpr Call& reads(Value v) { return operands.push({v, false}), *this; }
-  constexpr Call& witnesses(Value v) { return operands.push({v, true}), *this; }
-  constexpr Call& holds(ParameterId p) { return parameters.push(p), *this; }
+  constexpr Call& reads(Value v) { return put(operands, {v, false}, "max_operands"); }
+  constexpr Call& witnesses(Value v) { return put(operands, {v, true}, "max_operands"); }
+  constexpr Call& holds(ParameterId p) { return put(parameters, p, "max_parameters"); }
   constexpr Call& keeps(StateId s) { return state = s, *this; }
-  constexpr Call& yields(Dims const& d, Storage s = Storage::activation) { return results.push({d, s}), *this; }
+  constexpr Call& yields(Dims const& d, Storage s = Storage::activation) { return put(results, {d, s}, "max_results"); }
   constexpr Call& with(Numbers const& n) { return numbers = n, *this; }
-  constexpr Call& says(DimInfo const* dim, Role role) { return roles.push({dim, role}), *this; }
+  constexpr Call& says(DimInfo const* dim, Role role) { return put(roles, {dim, role}, "max_roles"); }
   /// A split of one of these dims is a split of the result.
   constexpr Call& maps(Dims const& d) { return all(d, Role::mapped); }
   /// The same for every dim that is not named.
@@ -113,7 +125,7 @@ struct Call {
 
  private:
   constexpr Call& all(Dims const& d, Role role) {
-    for (Extent const* e = d.begin(); e != d.end(); ++e) roles.push(DimRole{e->dim, role});
+    for (Extent const* e = d.begin(); e != d.end(); ++e) says(e->dim, role);
     return *this;
   }
 };

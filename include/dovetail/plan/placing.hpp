@@ -32,9 +32,23 @@ constexpr i32 Builder::axis_without(i64 units, Places const& places, DimInfo con
   return -1;
 }
 
+/// Units that the axes before `until` leave to the rank that gets fewest of `units`; ranks without a share count not.
+constexpr i64 Builder::least_units(i64 units, Places const& places, DimInfo const* dim, i32 axis, i32 until) const {
+  while (axis < until && !(places[axis].cut() && places[axis].dim == dim)) ++axis;
+  if (axis == until) return units;
+  AxisInfo const& a = *mesh()[axis];
+  i64 least = units;
+  for (i32 r = 0; r < a.size; ++r) {
+    if (a.share(r) < 1) continue;
+    i64 const left = least_units(units_of(units, a, r), places, dim, axis + 1, until);
+    least = left < least ? left : least;
+  }
+  return least;
+}
+
 /// Every rank that holds a share must get a unit, counted through the whole stack of axes on the dim.
 constexpr void Builder::check_split(Dims const& d, Places const& places, DimInfo const* dim) {
-  Extent const* e = find(d, dim);
+  Extent const* e = plan.verdict.ok() ? find(d, dim) : nullptr;
   if (!e || e->symbol != Symbol::fixed || dim->may_be_empty) return;
   i64 const units = ceil_div(e->lead, e->unit);
   i32 const empty = axis_without(units, places, dim, 0);
@@ -54,7 +68,8 @@ constexpr void Builder::check_split(Dims const& d, Places const& places, DimInfo
                .axis = mesh()[blamed],
                .extent = e->lead,
                .units = units,
-               .ranks = ranks_to(blamed)});
+               .ranks = ranks_to(blamed),
+               .left = least_units(units, places, dim, 0, blamed)});
 }
 
 /// The call says one thing of each dim, and its operands, parameters and results agree with it and with each other.
@@ -69,14 +84,30 @@ constexpr void Builder::check_call(Call const& call) {
     fail(Verdict{.rule = rule, .dim = dim, .op = call.op->name, .extent = extent, .units = units});
   };
   auto const look_at = [&](Dims const& d) {
+    i64 elements = 1;
     for (Extent const* e = d.begin(); e != d.end(); ++e) {
       Seen* known = seen.begin();
       while (known != seen.end() && known->extent->dim != e->dim) ++known;
-      if (known == seen.end()) seen.push(Seen{e, tensors, -1});
+      if (known == seen.end()) {
+        if (seen.size() == max_roles || !is_legal_name(e->dim->name)) {
+          if (seen.size() == max_roles) fail(Verdict{.rule = Rule::plan_room, .op = "max_roles", .extent = max_roles});
+          return fail(Verdict{.rule = Rule::name_legal, .dim = e->dim, .op = call.op->name});
+        }
+        seen.push(Seen{e, tensors, -1});
+      }
       if (known->last == tensors) reject(Rule::op_roles, e->dim, e->size, 0);  // twice in one tensor: take a guise
       if (known->extent->size != e->size || known->extent->symbol != e->symbol)
         reject(Rule::op_extents, e->dim, known->extent->size, e->size);
       known->last = tensors;
+      if (e->symbol != Symbol::fixed) continue;
+      if (e->size < 1 || e->unit < 1 || e->lead < e->size || elements > max_elements / e->size)
+        return fail(Verdict{.rule = Rule::size_range,
+                            .dim = e->dim,
+                            .op = call.op->name,
+                            .extent = e->size,
+                            .units = e->unit,
+                            .ranks = e->lead});
+      elements *= e->size;
     }
     ++tensors;
   };
@@ -96,25 +127,43 @@ constexpr void Builder::check_call(Call const& call) {
 }
 
 constexpr Vec<Value, max_results> Builder::apply_all(Call call) {
+  i32 const values = current_.size(), known_parameters = plan.parameters.size();
+  bool sound = call.results.count && call.state.id < plan.states.size();
+  for (Operand const *o = call.operands.items, *end = o + call.operands.count; o != end; ++o)
+    sound = sound && o->value.id >= 0 && o->value.id < values;
+  for (ParameterId const *p = call.parameters.items, *end = p + call.parameters.count; p != end; ++p)
+    sound = sound && p->id >= 0 && p->id < known_parameters;
+  if (!sound || call.full) {
+    if (call.full) fail(Verdict{.rule = Rule::plan_room, .op = call.full, .extent = call.most});
+    fail(Verdict{.rule = Rule::layer_value, .op = call.op->name});
+    Vec<Value, max_results> first;
+    for (int i = 0; i < max_results; ++i) first.push(Value{0});
+    return first;
+  }
   for (auto const& o : call.operands)
     if (!o.witness) fetch(o.value.id);
   if (checks_) check_call(call);
   Places result[max_results]{};
-  for (i32 a = 0; a < mesh().size(); ++a) {
+  Mesh const& axes = mesh();
+  for (i32 a = 0; a < axes.count; ++a) {
     Vec<Arrival, max_operands> operands;
     Vec<Arrival, max_parameters> parameters;
-    for (auto const& o : call.operands) operands.push({&dims(o.value), places(o.value)[a], true});
-    for (auto p : call.parameters) {
-      Parameter const& q = plan.parameters[p.id];
-      parameters.push({&plan.values[q.value].dims, tensor(q.value).places[a], q.placed});
+    for (Operand const *o = call.operands.items, *end = o + call.operands.count; o != end; ++o) {
+      Tensor const& t = tensor(o->value.id);
+      operands.items[operands.count++] = {&t.dims, t.places[a], true};
     }
-    Decision const d = decide(call, operands, parameters, mapped_on(mesh()[a]));
+    for (ParameterId const *p = call.parameters.items, *end = p + call.parameters.count; p != end; ++p) {
+      Parameter const& q = plan.parameters[p->id];
+      Tensor const& t = tensor(q.value);
+      parameters.items[parameters.count++] = {&t.dims, t.places[a], q.placed};
+    }
+    Decision const d = decide(call, operands, parameters, mapped_on(axes.items[a]));
     if (d.rule != Rule::ok)
-      fail(Verdict{.rule = d.rule, .dim = d.dim, .other_dim = d.other_dim, .axis = mesh()[a], .op = call.op->name});
-    for (i32 i = 0; i < call.operands.size(); ++i)
-      if (!call.operands[i].witness) move(call.operands[i].value.id, a, d.operand[i]);
-    for (i32 i = 0; i < call.parameters.size(); ++i) {
-      Parameter const& q = plan.parameters[call.parameters[i].id];
+      fail(Verdict{.rule = d.rule, .dim = d.dim, .other_dim = d.other_dim, .axis = axes[a], .op = call.op->name});
+    for (i32 i = 0; i < call.operands.count; ++i)
+      if (!call.operands.items[i].witness) move(call.operands.items[i].value.id, a, d.operand[i]);
+    for (i32 i = 0; i < call.parameters.count; ++i) {
+      Parameter const& q = plan.parameters[call.parameters.items[i].id];
       if (q.placed) {
         move(q.value, a, d.parameter[i]);
         continue;
@@ -123,7 +172,7 @@ constexpr Vec<Value, max_results> Builder::apply_all(Call call) {
       leaf.places[a] = d.parameter[i];
       if (d.parameter[i].cut()) check_split(leaf.dims, leaf.places, d.parameter[i].dim);
     }
-    for (i32 i = 0; i < call.results.size(); ++i) result[i][a] = d.result[i];
+    for (i32 i = 0; i < call.results.count; ++i) result[i][a] = d.result[i];
   }
   Step s;
   s.op = call.op, s.numbers = call.numbers, s.state = call.state.id;
@@ -259,11 +308,13 @@ constexpr void Builder::fetch(i32 handle) {
 
 constexpr Value Builder::apply(Call const& call) { return apply_all(call)[0]; }
 constexpr void Builder::settle(Value v) {
+  if (!known(v)) return fail(Verdict{.rule = Rule::layer_value});
   for (i32 a = 0; a < mesh().size(); ++a)
     if (places(v)[a].partial()) move(v.id, a, whole_place);
 }
 constexpr void Builder::output(char const* name, Value v) {
   settle(v);
+  if (!known(v)) return;
   plan.outputs.push(Output{dovetail::name(name), current_[v.id]});
 }
 constexpr void Builder::bring(i32 handle, Places const& to) {

@@ -20,10 +20,18 @@ constexpr OwnedPlan build(auto const& model) {
   }
 }
 
-/// Runs L as a layer of its own scope.
+/// A layer type: planning is running its `apply`.
+template <class L>
+concept Layer = requires(Builder& b, Value x) {
+  { L::apply(b, x) } -> std::same_as<Value>;
+};
+
+/// Runs L as a layer of its own scope. A type that is no layer is refused.
 template <class L>
 constexpr Value apply_layer(Builder& b, Value x) {
-  return b.in_layer(layer_of<L>, "", x, [](Builder& inner, Value v) { return L::apply(inner, v); });
+  if constexpr (Layer<L>)
+    return b.in_layer(layer_of<L>, "", x, [](Builder& inner, Value v) { return L::apply(inner, v); });
+  else return b.fail(Verdict{.rule = Rule::layer_apply, .layer = layer_of<L>}), x;
 }
 
 namespace storing {
@@ -92,12 +100,29 @@ constexpr Plan view_of(Arrays<N> const& a) {
 
 }  // namespace storing
 
+namespace storing {
+
+template <class Layout, Sizes N>
+struct Stored {
+  static constexpr bool is_constant = true;
+  static constexpr Arrays<N> arrays = stored<Layout, N>();
+  static constexpr Plan value = view_of(arrays);
+};
+struct NotConstant {
+  static constexpr bool is_constant = false;
+  static constexpr Plan value{};
+};
+
+// The default argument fails, and with it the first function, where planning is no constant expression.
+template <class Layout, Sizes N = sizes_of<Layout>()>
+constexpr Stored<Layout, N> stored_if_constant(int);
+template <class Layout>
+constexpr NotConstant stored_if_constant(...);
+
+}  // namespace storing
+
 /// The plan of a type, checked or not; `plan_of` in plan/refuse.hpp is what users name.
 template <class Layout>
-struct StaticPlan {
-  static constexpr storing::Sizes sizes = storing::sizes_of<Layout>();
-  static constexpr storing::Arrays<sizes> arrays = storing::stored<Layout, sizes>();
-  static constexpr Plan value = storing::view_of(arrays);
-};
+struct StaticPlan : decltype(storing::stored_if_constant<Layout>(0)) {};
 
 }  // namespace dovetail

@@ -31,7 +31,7 @@ inline std::string reader_words(Plan const& plan, i32 value) {
   for (i32 i = 0; i < plan.steps.size(); ++i) {
     Step const& s = plan.steps[i];
     if (s.kind == StepKind::loop && plan.loops[s.body].initial == value)
-      return words("the loop of ", plan.loops[s.body].count, " rounds");
+      return words("the loop of ", counted(plan.loops[s.body].count, "round"));
     if (!reads(s, value)) continue;
     if (s.kind == StepKind::send) return words("stage ", s.stage);
     if (s.kind == StepKind::compute) return op_words(plan, s);

@@ -6,6 +6,7 @@
 #include <dovetail/plan/legal.hpp>
 #include <dovetail/plan/plan_of.hpp>
 #include <dovetail/plan/refused.hpp>
+#include <type_traits>
 
 namespace dovetail {
 
@@ -106,6 +107,66 @@ struct parameter_name {
                 "docs/errors/parameter-name.md");
 };
 
+template <class At, class Layer, class DimOrAxis, i64 Number, i64 Unit, i64 Leaders>
+struct size_range {
+  static_assert(
+      At::is_legal,
+      "size/range: an extent, unit, axis, share or count of layers is no positive number or too large, the extent "
+      "of a leader is smaller than its follower's, or what is rotated does not make pairs; arguments: path, layer, "
+      "dim or axis, the number, its unit, its leaders; see docs/errors/size-range.md");
+};
+template <class At, class Type>
+struct layer_apply {
+  static_assert(At::is_legal,
+                "layer/apply: a type stands where a layer is expected, but has no static constexpr function "
+                "Value apply(Builder&, Value); arguments: path, type; see docs/errors/layer-apply.md");
+};
+template <class At, class Layer, class Op>
+struct layer_value {
+  static_assert(
+      At::is_legal,
+      "layer/value: a layer uses or returns a value, parameter or state that the plan does not have, or an op "
+      "yields none; arguments: path, layer, op; see docs/errors/layer-value.md");
+};
+template <class At, class Type>
+struct policy_arguments {
+  static_assert(
+      At::is_legal,
+      "policy/arguments: a policy takes an axis, a layer, then dims, in this order; arguments: path, the type "
+      "that is no axis or no dim; see docs/errors/policy-arguments.md");
+};
+template <class At, class Layer, auto* Axis, auto* Dim>
+struct policy_unused {
+  static_assert(At::is_legal,
+                "policy/unused: a policy maps dims that nothing inside it has, so its ranks would all do the same; "
+                "arguments: path, layer, axis, the first of the dims; see docs/errors/policy-unused.md");
+};
+template <class At, class Layer, class DimOrAxis, class OtherAxis>
+struct name_legal {
+  static_assert(At::is_legal,
+                "name/legal: a name is empty or has characters that are not printable ASCII, or two axes of one stage "
+                "have one name; arguments: path, layer, dim or axis, the other axis; see docs/errors/name-legal.md");
+};
+template <class At, class Layer, class What, i64 Most>
+struct plan_room {
+  static_assert(At::is_legal,
+                "plan/room: there is no room for as many of something as a layer or a layout has; arguments: path, "
+                "layer, constant that bounds it, its value; see docs/errors/plan-room.md");
+};
+template <class At, class Layer, class Axis, i64 Stage>
+struct pipeline_empty {
+  static_assert(At::is_legal,
+                "pipeline/empty: a stage of a pipeline computes nothing; arguments: path, layer, axis, stage; see "
+                "docs/errors/pipeline-empty.md");
+};
+/// Not of a verdict: there is none where planning stops half-way.
+template <class Layout>
+struct layer_constant {
+  static_assert(sizeof(Layout*) == 0,
+                "layer/constant: planning this type is no constant expression: the apply of a layer in it, or a "
+                "function that it calls, is not constexpr; see docs/errors/layer-constant.md");
+};
+
 namespace refusing {
 
 template <std::size_t N>
@@ -151,6 +212,7 @@ struct Refusal {
   using Op = at<text_of<room_of(v.op)>(v.op)>;
   using Layer = decltype(layer_word<v.layer>());
   using Axis = decltype(axis_word<v.axis>());
+  using DimOrAxis = std::conditional_t<v.dim != nullptr, decltype(dim_word<v.dim>()), Axis>;
 };
 
 /// Inherits the template of the broken rule, and with it the assertion. (A function that named it would be one more
@@ -189,6 +251,25 @@ struct Judged<R, Rule::pipeline_units>
     : pipeline_units<typename R::Path, typename R::Layer, typename R::Axis, R::v.extent, R::v.units, R::v.ranks> {};
 template <class R>
 struct Judged<R, Rule::parameter_name> : parameter_name<typename R::Path, typename R::Layer> {};
+template <class R>
+struct Judged<R, Rule::size_range>
+    : size_range<typename R::Path, typename R::Layer, typename R::DimOrAxis, R::v.extent, R::v.units, R::v.ranks> {};
+template <class R>
+struct Judged<R, Rule::layer_apply> : layer_apply<typename R::Path, typename R::Layer> {};
+template <class R>
+struct Judged<R, Rule::layer_value> : layer_value<typename R::Path, typename R::Layer, typename R::Op> {};
+template <class R>
+struct Judged<R, Rule::policy_arguments> : policy_arguments<typename R::Path, typename R::Layer> {};
+template <class R>
+struct Judged<R, Rule::policy_unused> : policy_unused<typename R::Path, typename R::Layer, R::v.axis, R::v.dim> {};
+template <class R>
+struct Judged<R, Rule::name_legal>
+    : name_legal<typename R::Path, typename R::Layer, typename R::DimOrAxis, decltype(axis_word<R::v.other_axis>())> {};
+template <class R>
+struct Judged<R, Rule::plan_room> : plan_room<typename R::Path, typename R::Layer, typename R::Op, R::v.extent> {};
+template <class R>
+struct Judged<R, Rule::pipeline_empty>
+    : pipeline_empty<typename R::Path, typename R::Layer, typename R::Axis, R::v.extent> {};
 
 }  // namespace refusing
 
@@ -197,14 +278,16 @@ struct Judged<R, Rule::parameter_name> : parameter_name<typename R::Path, typena
 template <class Layout>
 struct planned {
   static constexpr Rule rule = StaticPlan<Layout>::value.verdict.rule;
-  static_assert(sizeof(refusing::Judged<refusing::Refusal<Layout>, rule>) > 0);
+  static constexpr bool accepted = StaticPlan<Layout>::is_constant && rule == Rule::ok;
+  using Judged = refusing::Judged<refusing::Refusal<Layout>, rule>;
+  static_assert(sizeof(std::conditional_t<StaticPlan<Layout>::is_constant, Judged, layer_constant<Layout>>) > 0);
 };
 
 namespace refusing {
 
 template <class Layout>
 constexpr auto const& plan_or_refused() {
-  if constexpr (planned<Layout>::rule == Rule::ok) return StaticPlan<Layout>::value;
+  if constexpr (planned<Layout>::accepted) return StaticPlan<Layout>::value;
   else return refused;
 }
 

@@ -6,8 +6,8 @@
 
 namespace dovetail {
 
-/// Puts a policy in force, and notes the path of axes that it makes.
-constexpr void Builder::enter(Policy const& policy) {
+/// Puts a policy in force around `x`, and notes the path of axes that it makes.
+constexpr void Builder::enter(Policy const& policy, Value x) {
   for (auto const& p : policies_) {
     if (p.axis != policy.axis || p.dims.size() != policy.dims.size() || p.dims.empty()) continue;
     bool same = true;
@@ -18,7 +18,10 @@ constexpr void Builder::enter(Policy const& policy) {
     }
     if (same) fail(Verdict{.rule = Rule::policy_twice, .dim = policy.dims[0], .axis = policy.axis});
   }
-  policies_.push(policy);
+  policies_.push(accepts(policy.axis) ? policy : Policy{policy.axis, {}});
+  bool met = policy.dims.empty() || policy.axis->size == 1;
+  for (auto const* dim : policy.dims) met = met || has(dims(x), dim);
+  entered_.push(met ? -1 : plan.values.size());
   axis_index(policy.axis);
   AxisPath path{stage_, active_axes(), nullptr, plan.scopes[scope_].path};
   for (i32 s = scope_; s >= 0 && !path.layer; s = plan.scopes[s].parent) path.layer = plan.scopes[s].layer;
@@ -27,9 +30,29 @@ constexpr void Builder::enter(Policy const& policy) {
   paths_.push(path);
 }
 
+/// Ends the innermost policy. @pre something inside has a dim that it maps; else policy/unused.
+constexpr void Builder::leave() {
+  Policy const& policy = policies_.back();
+  bool met = entered_.back() < 0;
+  for (i32 v = entered_.back(); !met && v < plan.values.size(); ++v)
+    for (auto const* dim : policy.dims) met = met || has(plan.values[v].dims, dim);
+  if (!met) fail(Verdict{.rule = Rule::policy_unused, .dim = policy.dims[0], .axis = policy.axis});
+  policies_.pop();
+  entered_.pop();
+}
+
+/// Ends a stage of a pipeline. @pre it computes something; else pipeline/empty.
+constexpr void Builder::end_stage() {
+  for (i32 s = stage_begin_; s < plan.steps.size(); ++s)
+    if (plan.steps[s].kind == StepKind::compute && plan.steps[s].stage == stage_) return;
+  fail(Verdict{.rule = Rule::pipeline_empty, .axis = cut_.axis, .extent = stage_ - cut_.first_stage});
+}
+
 /// Opens a new stage; its mesh is what the policies in force bring, or what an earlier run found.
 constexpr void Builder::next_stage() {
   if (in_loop()) return fail(Verdict{.rule = Rule::pipeline_nested});
+  end_stage();
+  stage_begin_ = plan.steps.size();
   Stage s;
   stage_ = plan.stages.size();
   s.mesh = stage_ < preset_meshes_.size() ? preset_meshes_[stage_] : active_axes();
@@ -42,10 +65,10 @@ constexpr void Builder::open_pipeline(AxisInfo const* axis, Cut const& cut, Valu
     return fail(Verdict{.rule = Rule::pipeline_nested, .axis = axis});
   cut_ = cut;
   cut_.first_stage = stage_, cut_.outer_policies = policies_.size(), cut_.open = true;
-  cut_.scope = scope_;
+  cut_.scope = scope_, cut_.axis = axis;
   plan.above = active_axes().size();
   if (cut_.policies.empty()) return;
-  for (auto const& p : cut_.policies[0]) enter(p);
+  for (auto const& p : cut_.policies[0]) enter(p, x);
   admit(x, cut_.outer_policies);
 }
 
@@ -56,7 +79,7 @@ constexpr void Builder::close_pipeline() {
   for (i32 n : cut_.layers) left += n;
   if (left || (!cut_.layers.empty() && stage_ - cut_.first_stage + 1 < cut_.layers.size()))
     fail(Verdict{.rule = Rule::pipeline_units, .extent = left, .ranks = cut_.layers.size()});
-  policies_.cut(cut_.outer_policies);
+  while (policies_.size() > cut_.outer_policies) leave();
   cut_.open = false;
 }
 
@@ -91,13 +114,12 @@ constexpr bool Builder::claim_children() {
 }
 
 constexpr void Builder::advance_stage(Value x) {
-  if (!cut_.policies.empty()) policies_.cut(cut_.outer_policies);
   i32 const next = stage_ - cut_.first_stage + 1, scope = scope_;
-  next_stage();
-  if (cut_.policies.empty()) return;
   scope_ = cut_.scope;
-  for (auto const& p : cut_.policies[next]) enter(p);
-  admit(x, cut_.outer_policies);
+  while (!cut_.policies.empty() && policies_.size() > cut_.outer_policies) leave();
+  next_stage();
+  for (i32 i = 0; !cut_.policies.empty() && i < cut_.policies[next].size(); ++i) enter(cut_.policies[next][i], x);
+  if (!cut_.policies.empty()) admit(x, cut_.outer_policies);
   scope_ = scope;
 }
 
@@ -105,8 +127,9 @@ constexpr void Builder::advance_stage(Value x) {
 constexpr void Builder::admit(Value x, i32 from_policy) {
   fetch(x.id);
   for (i32 i = from_policy; i < policies_.size(); ++i)
-    for (auto const* dim : policies_[i].dims)
-      if (has(dims(x), dim)) move(x.id, axis_index(policies_[i].axis), split_on(dim));
+    if (policies_[i].axis->size > 1)
+      for (auto const* dim : policies_[i].dims)
+        if (has(dims(x), dim)) move(x.id, axis_index(policies_[i].axis), split_on(dim));
 }
 
 namespace mesh_rules {
@@ -133,6 +156,7 @@ constexpr AxisInfo const* out_of_order(Mesh const& path, Mesh const& all) {
 /// @return false where a stage's axes stand in another order than its longest path: run again with preset(meshes()).
 constexpr bool Builder::finish(Value result) {
   settle(result);
+  if (plan.stages.size() > 1) end_stage();
   plan.result = current_[result.id];
   bool settled_meshes = true;
   i64 base = 0;

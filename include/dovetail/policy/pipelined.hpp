@@ -13,7 +13,7 @@ struct Cuts {
   static constexpr i32 layers[] = {Layers...};
 };
 
-template <Layer L>
+template <class L>
 struct PipelineStage {
   static constexpr bool is_pipeline_stage = true;
   static constexpr i32 depth = depth_of<L>();
@@ -32,8 +32,15 @@ constexpr List<i32> deal_evenly(i32 layers, i32 stages) {
 /// Runs `body` as a pipeline whose stages run `cut.layers` numbered layers each.
 /// @param units numbered layers there are, for the error where the cut does not fit.
 constexpr Value run(Builder& b, Value x, AxisInfo const* axis, i32 units, Cut const& cut, auto const& body) {
-  i32 stated = 0;
-  for (i32 n : cut.layers) stated += n;
+  if (!b.accepts(axis)) return body(b, x);
+  i64 stated = 0;
+  for (i32 n : cut.layers) {
+    if (n < 0)
+      return b.fail(
+                 Verdict{.rule = Rule::pipeline_units, .axis = axis, .extent = units, .units = n, .ranks = axis->size}),
+             x;
+    stated += n;
+  }
   if (cut.layers.size() != axis->size || stated != units) {
     b.fail(Verdict{.rule = Rule::pipeline_units, .axis = axis, .extent = units, .units = stated, .ranks = axis->size});
     return body(b, x);
@@ -51,11 +58,17 @@ constexpr bool is_stage = requires {
 
 }  // namespace pipeline
 
+/// A pipeline of axis A, around one layer, a layer and its `Cuts`, or `PipelineStage`s; other arguments are refused.
 template <class A, class... L>
-struct Pipelined;
+struct Pipelined {
+  static constexpr i32 depth = 0;
+  static constexpr Value apply(Builder& b, Value x) {
+    return b.fail(Verdict{.rule = Rule::policy_arguments, .layer = layer_of<Pipelined>}), x;
+  }
+};
 
 /// Cuts the layer's own sequence evenly.
-template <class A, class L>
+template <NamesAxis A, class L>
 requires(!pipeline::is_stage<L>) struct Pipelined<A, L> {
   static constexpr i32 depth = depth_of<L>(), children = children_of<L>();
   static constexpr Value apply(Builder& b, Value x) {
@@ -67,7 +80,7 @@ requires(!pipeline::is_stage<L>) struct Pipelined<A, L> {
 };
 
 /// Cuts it where stated.
-template <class A, i32... N, class L>
+template <NamesAxis A, i32... N, class L>
 struct Pipelined<A, Cuts<N...>, L> {
   static constexpr i32 depth = depth_of<L>(), children = children_of<L>();
   static constexpr Value apply(Builder& b, Value x) {
@@ -79,13 +92,13 @@ struct Pipelined<A, Cuts<N...>, L> {
 };
 
 /// Stages spelt out.
-template <class A, class... S>
-requires(pipeline::is_stage<S>&&...) struct Pipelined<A, S...> {
+template <NamesAxis A, class... S>
+requires(sizeof...(S) > 0 && (pipeline::is_stage<S> && ...)) struct Pipelined<A, S...> {
   static constexpr i32 depth = (depth_of<S>() + ...);
   static constexpr Value apply(Builder& b, Value x) {
-    constexpr Value (*stages[])(Builder&, Value) = {&apply_layer<S>...};
+    constexpr Value (*stages[sizeof...(S)])(Builder&, Value) = {&apply_layer<S>...};
     i32 const count = sizeof...(S);
-    if (count != axis_of<A>->size)
+    if (b.accepts(axis_of<A>) && count != axis_of<A>->size)
       b.fail(Verdict{.rule = Rule::pipeline_units,
                      .axis = axis_of<A>,
                      .extent = count,

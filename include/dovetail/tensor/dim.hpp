@@ -2,6 +2,7 @@
 // Dims are names. A dim says who it follows and whether every rank of an axis must hold a unit of it; its extent and
 // its unit belong to the tensor. A user adds a dim with one line: `struct patches : dovetail::Dim<"patches"> {};`.
 #pragma once
+#include <concepts>
 #include <dovetail/meta/named.hpp>
 
 namespace dovetail {
@@ -37,6 +38,12 @@ struct PartitionFollower {
   static constexpr DimInfo describe_dim() {
     return {Label.chars, &named<First>::dim, &named<Second>::dim, Follows::partition, true, false};
   }
+};
+
+/// A type that is a dim.
+template <class D>
+concept NamesDim = requires {
+  { D::describe_dim() } -> std::same_as<DimInfo>;
 };
 
 // The dims of language models. Users' own are no different.

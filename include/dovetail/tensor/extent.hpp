@@ -6,7 +6,8 @@
 
 namespace dovetail {
 
-inline constexpr int max_dims = 6;  ///< dims of one tensor
+inline constexpr int max_dims = 6;                 ///< dims of one tensor
+inline constexpr i64 max_elements = i64{1} << 53;  ///< of one tensor: byte counts and products with shares stay exact
 
 /// Extents that only a run knows. They differ by sequence where prompts are ragged; never resolved by a dim's name.
 enum class Symbol : std::uint8_t {

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// A layer whose apply returns nothing.
+// expect: layer/apply
+// expect: docs/errors/layer-apply\.md
+// expect: in_layer<.*named<Twice>::layer
+#include <dovetail/dovetail.hpp>
+namespace dt = dovetail;
+
+struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
+struct Twice {
+#ifdef FAIL
+  static constexpr void apply(dt::Builder& b, dt::Value x) { dt::ops::add(b, x, x); }
+#else
+  static constexpr dt::Value apply(dt::Builder& b, dt::Value x) { return dt::ops::add(b, x, x); }
+#endif
+};
+struct Layout : dt::Sequential<Embedding, dt::Residual<Twice>> {};
+
+constexpr auto& plan = dt::plan_of<Layout>;
+static_assert(plan.ranks() == 1);
+static_assert(plan.count(dt::step::all_reduce) >= 0);
+static_assert(dt::weight_bytes_per_rank(plan, dt::f32_storage) > 4);
+static_assert(plan.result >= 0 && plan.values[plan.result].dims.size() == 3);

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: MIT
+// A policy maps a type that is no dim.
+// expect: policy/arguments
+// expect: docs/errors/policy-arguments\.md
+// expect: in_layer<.*named<int>::layer
+#include <dovetail/dovetail.hpp>
+namespace dt = dovetail;
+
+struct Tp : dt::Axis<"tp", 3> {};
+struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
+struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
+#ifdef FAIL
+struct Layout : dt::Mapped<Tp, Model, int> {};
+#else
+struct Layout : dt::Mapped<Tp, Model, dt::ffn> {};
+#endif
+
+constexpr auto& plan = dt::plan_of<Layout>;
+static_assert(plan.ranks() == 3);
+static_assert(plan.count(dt::step::all_reduce) == 1);
+static_assert(dt::weight_bytes_per_rank(plan, dt::f32_storage) > 4);
+static_assert(plan.result >= 0 && plan.values[plan.result].dims.size() == 3);
