@@ -177,7 +177,7 @@ TEST_CASE("values that are alive together never overlap, in any layout and run")
 // -----------------------------------------------------------------------------------------------------
 
 constexpr Value mixed(Builder& b, Value x, char const* role) {  // not elementwise: no operand may lend its buffer
-  return gated_mlp(b, x, GatedMlpConfig{.embed_size = 16, .ffn_size = 24, .role = name(role)});
+  return gated_mlp(b, x, MlpConfig{.embed_size = 16, .ffn_size = 24, .role = name(role)});
 }
 struct Identity {
   static constexpr Value apply(Builder&, Value x) { return x; }

@@ -56,11 +56,11 @@ struct OtherShares : TensorSharded<Unequal, TinyModel> {};
 struct Deeper : TensorSharded<Tp2, Tiny::Model<Repeat<4, Tiny::Block>>> {};
 struct Wider : TensorSharded<Tp2, Llama<16, 8, 4, 4, 26, 40>::Model<Repeat<3, Llama<16, 8, 4, 4, 26, 40>::Block>>> {};
 struct OwnHead : TensorSharded<Tp2, Tiny::Model<Repeat<3, Tiny::Block>, Tiny::OwnHead>> {};
-struct OtherMlp : GatedMlp<GatedMlpConfig{.embed_size = 16, .ffn_size = 24, .role = Name{"feed_forward"}}> {};
+struct OtherMlp : GatedMlp<MlpConfig{.embed_size = 16, .ffn_size = 24, .role = Name{"feed_forward"}}> {};
 struct OtherRole
     : TensorSharded<Tp2, Tiny::Model<Repeat<3, Sequential<Residual<Tiny::AttentionNorm, Tiny::SelfAttention>,
                                                           Residual<Tiny::MlpNorm, OtherMlp>>>>> {};
-struct InUnits : GatedMlp<GatedMlpConfig{.embed_size = 16, .ffn_size = 24, .ffn_unit = 4}> {};
+struct InUnits : GatedMlp<MlpConfig{.embed_size = 16, .ffn_size = 24, .ffn_unit = 4}> {};
 struct OtherUnit
     : TensorSharded<Tp2, Tiny::Model<Repeat<3, Sequential<Residual<Tiny::AttentionNorm, Tiny::SelfAttention>,
                                                           Residual<Tiny::MlpNorm, InUnits>>>>> {};
@@ -70,7 +70,7 @@ struct OtherConstant
                                                           Residual<Coarse, Tiny::Mlp>>>>> {};
 struct NoGate {
   static constexpr Value apply(Builder& b, Value x) {
-    return gated_mlp(b, x, GatedMlpConfig{.embed_size = 16, .ffn_size = 24, .activation = &rotate});
+    return gated_mlp(b, x, MlpConfig{.embed_size = 16, .ffn_size = 24, .activation = &rotate});
   }
 };
 struct OtherOp : TensorSharded<Tp2, Tiny::Model<Repeat<3, Sequential<Residual<Tiny::AttentionNorm, Tiny::SelfAttention>,

@@ -38,9 +38,9 @@ constexpr bool none(i64) { return false; }
 // ------------------------------------------------------------------------------------------
 
 struct Local
-    : Mapped<Tp2, Residual<GatedMlp<GatedMlpConfig{.embed_size = 16, .ffn_size = 24, .role = Name{"local"}}>>, ffn> {};
+    : Mapped<Tp2, Residual<GatedMlp<MlpConfig{.embed_size = 16, .ffn_size = 24, .role = Name{"local"}}>>, ffn> {};
 struct Global
-    : Mapped<Tp2, Residual<GatedMlp<GatedMlpConfig{.embed_size = 16, .ffn_size = 32, .role = Name{"global"}}>>, ffn> {};
+    : Mapped<Tp2, Residual<GatedMlp<MlpConfig{.embed_size = 16, .ffn_size = 32, .role = Name{"global"}}>>, ffn> {};
 constexpr bool is_global(i64 layer) { return layer % 6 == 5; }
 constexpr bool is_local(i64 layer) { return layer % 6 != 5; }
 
@@ -113,7 +113,7 @@ TEST_CASE("layers in nested loops have numbers of their own, also after a loop w
 /// A row split without a residual: what it yields is a sum.
 struct EndsPartial {
   static constexpr Value apply(Builder& b, Value x) {
-    return gated_mlp(b, x, GatedMlpConfig{.embed_size = 16, .ffn_size = 24});
+    return gated_mlp(b, x, MlpConfig{.embed_size = 16, .ffn_size = 24});
   }
 };
 struct PartialBody : TensorSharded<Tp2, Tiny::Model<Repeat<5, EndsPartial>>> {};
@@ -160,7 +160,7 @@ constexpr Value layers_reading(Builder& b, Value x, Value captured, i32 count) {
   });
 }
 constexpr Value down_of(Builder& b, Value x, char const* role) {
-  return gated_mlp(b, x, GatedMlpConfig{.embed_size = 16, .ffn_size = 24, .role = name(role)});
+  return gated_mlp(b, x, MlpConfig{.embed_size = 16, .ffn_size = 24, .role = name(role)});
 }
 
 /// The captured value is a sum when the loop begins.

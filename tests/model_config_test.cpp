@@ -12,7 +12,7 @@ using test::Scratch;
 namespace {
 
 Json const base = parse_json(
-    R"({"model_type": "mistral", "hidden_size": 36, "num_hidden_layers": 3, "num_attention_heads": 9,
+    R"({"model_type": "llama", "hidden_size": 36, "num_hidden_layers": 3, "num_attention_heads": 9,
         "num_key_value_heads": 3, "head_dim": 4, "intermediate_size": 50, "vocab_size": 61, "rms_norm_eps": 1e-6,
         "rope_theta": 10000.0, "bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0,
         "max_position_embeddings": 64})",
@@ -90,9 +90,6 @@ TEST_CASE("a field outside its range or of another kind is refused by name") {
            {"rope_scaling", "\"linear\"", "an object, or null", "the string 'linear'"},
            {"rope_scaling", "false", "an object, or null", "false"},
            {"rope_parameters", "10000.0", "an object, or null", "the decimal number 10000.0"},
-           {"sliding_window", "-1", "at least 0 and at most 1099511627776, and whole", "-1"},
-           {"sliding_window", "4096.0", "at least 0", "the decimal number 4096.0"},
-           {"sliding_window", "false", "at least 0", "false"},
            {"max_position_embeddings", "-1", count + "1099511627776", "-1"},
            {"max_position_embeddings", "0", count, "0"},
            {"max_position_embeddings", "true", count, "true"},
@@ -100,7 +97,7 @@ TEST_CASE("a field outside its range or of another kind is refused by name") {
            {"eos_token_id", "-1", ids, "-1"},
            {"eos_token_id", "\"</s>\"", ids, "the string '</s>'"},
            {"bos_token_id", "61", ids, "61"},
-           {"pad_token_id", "-1", ids, "-1"},
+           {"pad_token_id", "-2", "at least -1 and at most 60", "-2"},
            {"unk_token_id", "99999999999", ids, "99999999999"},
            {"tie_word_embeddings", "1", "true or false", "1"},
            {"attention_bias", "0", "true or false", "0"},
@@ -113,6 +110,13 @@ TEST_CASE("a field outside its range or of another kind is refused by name") {
     if (shown.empty()) CHECK_THAT(message, Catch::EndsWith("config.json: field 'model_type' is missing"));
     else check_named(message, "config.json", field, shown, legal);
   }
+  Json const mistral = with(base, "model_type", "\"mistral\"");
+  std::string const window = "at least 0 and at most 1099511627776, and whole";
+  check_named(refusal(with(mistral, "sliding_window", "-1")), "config.json", "sliding_window", "-1", window);
+  check_named(refusal(with(mistral, "sliding_window", "4096.0")), "config.json", "sliding_window",
+              "the decimal number 4096.0", window);
+  check_named(refusal(with(mistral, "sliding_window", "false")), "config.json", "sliding_window", "false", window);
+  for (char const* value : {"0", "4096"}) CHECK(refusal(with(mistral, "sliding_window", value)) == "");
   check_named(refusal(with(base, "eos_token_id", "[2, 61]")), "config.json", "eos_token_id[1]", "61", ids);
 }
 
@@ -132,14 +136,13 @@ TEST_CASE("null is absent, and fields at the ends of their ranges are read") {
                             "sliding_window", "max_position_embeddings", "bos_token_id", "eos_token_id", "pad_token_id",
                             "tie_word_embeddings", "attention_bias", "hidden_act", "pretraining_tp"})
     CHECK(refusal(with(base, field, "null")) == "");
-  for (auto const& [field, value] : std::vector<std::pair<char const*, char const*>>{{"sliding_window", "0"},
-                                                                                     {"sliding_window", "4096"},
-                                                                                     {"eos_token_id", "[0, 60]"},
+  for (auto const& [field, value] : std::vector<std::pair<char const*, char const*>>{{"eos_token_id", "[0, 60]"},
                                                                                      {"rms_norm_eps", "1"},
                                                                                      {"rope_theta", "1"},
                                                                                      {"max_position_embeddings", "1"},
                                                                                      {"num_key_value_heads", "9"},
-                                                                                     {"pad_token_id", "60"}})
+                                                                                     {"pad_token_id", "60"},
+                                                                                     {"pad_token_id", "-1"}})
     CHECK(refusal(with(base, field, value)) == "");
 }
 
@@ -170,19 +173,20 @@ TEST_CASE("rotary settings are checked where they stand, and may not contradict 
     check_named(scaled("rope_theta", "\"x\""), file, "rope_theta", "the string 'x'", "a number of at least 1");
     check_named(scaled("rope_type", "1"), file, "rope_type", "1", "a string");
     CHECK_THAT(scaled("rope_type", "\"yarn\""),
-               Catch::EndsWith("type 'yarn' is not known; known are default and llama3"));
+               Catch::EndsWith("type 'yarn' is not known; known are default, linear and llama3"));
     CHECK_THAT(scaled("type", "\"linear\""), Catch::Contains("'type' is 'linear'; one of them must go"));
     CHECK_THAT(scaled("partial_rotary_factor", "0.5"),
-               Catch::Contains(file + ": field 'partial_rotary_factor' is the decimal number 0.5 and not known"));
+               Catch::Contains("field 'partial_rotary_factor' is 0.5, which models of this family do not have"));
   }
 }
 
 TEST_CASE("sizes that contradict each other are refused") {
   CHECK_THAT(refusal(with(base, "num_key_value_heads", "2")),
-             Catch::EndsWith("field 'num_key_value_heads' must divide num_attention_heads (9); it is 2"));
+             Catch::EndsWith("field 'num_key_value_heads' must divide the number of heads (9); it is 2"));
   CHECK_THAT(refusal(with(with(base, "head_dim", "null"), "hidden_size", "37")),
-             Catch::Contains("hidden_size (37) is not a multiple of num_attention_heads (9)"));
-  CHECK_THAT(refusal(with(base, "head_dim", "5")), Catch::Contains("head_dim is 5; rotary positions need an even"));
+             Catch::Contains("the hidden size (37) is not a multiple of the number of heads (9)"));
+  CHECK_THAT(refusal(with(base, "head_dim", "5")),
+             Catch::Contains("5 elements of a head of 5 are rotated; rotary positions need an even number"));
 }
 
 TEST_CASE("generation_config.json overrides the end tokens and is held to the same vocabulary") {
@@ -190,7 +194,7 @@ TEST_CASE("generation_config.json overrides the end tokens and is held to the sa
   CHECK(model_of(base, R"({"eos_token_id": null, "top_k": 5})").end_tokens == std::vector<i32>{2});
   std::string const ids = "at least 0 and at most 60, and whole";
   check_named(refusal(base, R"({"eos_token_id": [3, 61]})"), "generation_config.json", "eos_token_id[1]", "61", ids);
-  check_named(refusal(base, R"({"pad_token_id": -1})"), "generation_config.json", "pad_token_id", "-1", ids);
+  check_named(refusal(base, R"({"bos_token_id": -1})"), "generation_config.json", "bos_token_id", "-1", ids);
   CHECK_THAT(refusal(base, "[1]"), Catch::EndsWith("generation_config.json: an object is expected; it is a list of 1"));
 }
 

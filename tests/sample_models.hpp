@@ -23,7 +23,7 @@ struct Llama {
                                                     .v_bias = B,
                                                     .o_bias = B,
                                                     .qk_norm = Q};
-  static constexpr GatedMlpConfig mlp_config{.embed_size = Embed, .ffn_size = Ffn, .bias = B};
+  static constexpr MlpConfig mlp_config{.embed_size = Embed, .ffn_size = Ffn, .bias = B};
 
   struct Embedding : TokenEmbedding<EmbeddingConfig{Vocab, Embed}> {};
   struct AttentionNorm : RmsNorm<RmsNormConfig{dims(extent<embed>(Embed)), 1e-5, Name{"attention_norm"}}> {};

@@ -15,7 +15,7 @@ struct Dp : dt::Axis<"dp", 2> {};
 struct Tp : dt::Axis<"tp", 3> {};
 struct Other : dt::Axis<"other", 2> {};
 struct Pp : dt::Axis<"pp", 5> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
 struct Attention
     : dt::Attention<dt::AttentionConfig{.embed_size = 8, .head_count = 9, .kv_head_count = 3, .head_size = 2}> {};
@@ -40,7 +40,7 @@ bool has_all(std::string const& text, std::initializer_list<char const*> parts) 
 struct Twelve : dt::Axis<"tp", 12> {};
 struct Six : dt::Axis<"tp", 6> {};
 struct Unequal : dt::Axis<"tp", dt::Shares<30, 1>{}> {};
-struct Blocks : dt::GatedMlp<dt::GatedMlpConfig{8, 256, 128}> {};
+struct Blocks : dt::GatedMlp<dt::MlpConfig{8, 256, 128}> {};
 template <class A>
 using OnHeads = dt::TensorSharded<A, dt::Sequential<Embedding, dt::Repeat<4, Attention>>>;
 

@@ -85,8 +85,8 @@ struct Sizes {
     c.qk_norm = qk_norm, c.window = window;
     return c;
   }
-  GatedMlpConfig mlp() const {
-    GatedMlpConfig c;
+  MlpConfig mlp() const {
+    MlpConfig c;
     c.embed_size = embed, c.ffn_size = ffn, c.ffn_unit = ffn_unit, c.bias = out_bias;
     return c;
   }

@@ -89,7 +89,7 @@ static_assert(std::is_same_v<Added<Inner<Tp3, Split<ffn>>, Bias<Split<ffn>>>, In
 static_assert(std::is_same_v<Added<Inner<Tp3, Split<batch>>, Bias<Whole>>, Inner<Tp3, Split<batch>>>);
 
 TEST_CASE("types and plans are placed by one rule") {
-  struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{6, 15}> {};
+  struct Mlp : dt::GatedMlp<dt::MlpConfig{6, 15}> {};
   auto const owned = dt::build([](dt::Builder& b, dt::Value) {
     dt::Value const x = b.input(dt::dims(dt::extent<batch>(4), dt::extent<embed>(6)), dt::Storage::activation);
     return dt::apply_layer<dt::TensorSharded<Tp3, Mlp>>(b, x);

@@ -9,7 +9,7 @@
 #include <dovetail/layer/linear.hpp>
 #include <dovetail/layer/mlp.hpp>
 #include <dovetail/layer/norm.hpp>
-#include <dovetail/models/llama.hpp>
+#include <dovetail/models/models.hpp>
 #include <dovetail/plan/arena.hpp>
 #include <dovetail/plan/coverage.hpp>
 #include <dovetail/plan/flops.hpp>

@@ -12,7 +12,7 @@ struct Tp : dt::Axis<"tp", 0> {};
 struct Tp : dt::Axis<"tp", 1> {};
 #endif
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
 struct Layout : dt::TensorSharded<Tp, Model> {};
 

@@ -9,7 +9,7 @@ namespace dt = dovetail;
 
 struct Tp : dt::Axis<"tp", 3> {};
 struct Other : dt::Axis<"other", 2> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 
 #ifdef FAIL
 struct Second : dt::TensorSharded<Other, Mlp> {};

@@ -10,7 +10,7 @@ namespace dt = dovetail;
 
 struct Dp : dt::Axis<"dp", 2> {};
 struct Tp : dt::Axis<"tp", 3> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 
 struct First : dt::Replicated<Dp, dt::TensorSharded<Tp, Mlp>> {};
 #ifdef FAIL

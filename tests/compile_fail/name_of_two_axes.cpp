@@ -13,7 +13,7 @@ struct Dp : dt::Axis<"tp", 2> {};
 struct Dp : dt::Axis<"dp", 2> {};
 #endif
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
 struct Layout : dt::Replicated<Dp, dt::TensorSharded<Tp, Model>> {};
 

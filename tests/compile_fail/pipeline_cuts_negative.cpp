@@ -8,7 +8,7 @@ namespace dt = dovetail;
 
 struct Pp : dt::Axis<"pp", 2> {};
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
 #ifdef FAIL
 struct Layout : dt::Pipelined<Pp, dt::Cuts<-1, 5>, Model> {};

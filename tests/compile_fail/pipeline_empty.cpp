@@ -8,7 +8,7 @@ namespace dt = dovetail;
 
 struct Pp : dt::Axis<"pp", 3> {};
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<Embedding, dt::Repeat<30, Mlp>> {};
 #ifdef FAIL
 struct Layout : dt::Pipelined<Pp, dt::Cuts<15, 0, 15>, Model> {};

@@ -8,7 +8,7 @@ namespace dt = dovetail;
 
 struct Outer : dt::Axis<"outer", 2> {};
 struct Inner : dt::Axis<"inner", 2> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Half : dt::Repeat<2, Mlp> {};
 
 struct First : dt::PipelineStage<dt::Sequential<dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}>, Half>> {};

@@ -12,7 +12,7 @@ struct Pp : dt::Axis<"pp", 3> {};
 struct Pp : dt::Axis<"pp", 2> {};
 #endif
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
 struct Layout : dt::Pipelined<Pp, dt::PipelineStage<Model>, dt::PipelineStage<Mlp>> {};
 

@@ -12,7 +12,7 @@ struct Pp : dt::Axis<"pp", 5> {};
 #else
 struct Pp : dt::Axis<"pp", 4> {};
 #endif
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}>, dt::Repeat<4, Mlp>> {};
 struct Layout : dt::Pipelined<Pp, Model> {};
 

@@ -9,7 +9,7 @@
 namespace dt = dovetail;
 
 struct Tp : dt::Axis<"tp", 2> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}>, Mlp> {};
 #ifdef FAIL
 struct Layout : dt::Mapped<Tp, Model, dt::ffn, dt::embed> {};

@@ -8,7 +8,7 @@ namespace dt = dovetail;
 
 struct Tp : dt::Axis<"tp", 3> {};
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Model : dt::Sequential<Embedding, dt::Repeat<4, Mlp>> {};
 #ifdef FAIL
 struct Layout : dt::TensorSharded<Model, Tp> {};

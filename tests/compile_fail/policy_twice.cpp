@@ -8,7 +8,7 @@
 namespace dt = dovetail;
 
 struct Tp : dt::Axis<"tp", 3> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 
 #ifdef FAIL
 struct Inner : dt::TensorSharded<Tp, Mlp> {};

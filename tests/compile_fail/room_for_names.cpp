@@ -10,7 +10,7 @@
 namespace dt = dovetail;
 
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 #ifdef FAIL
 constexpr char const* role =
     "the_projection_that_brings_what_the_attention_of_a_layer_has_mixed_back_to_the_full_width_of_a_model";

@@ -13,7 +13,7 @@ constexpr dt::i64 words = -64;
 constexpr dt::i64 words = 64;
 #endif
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{words, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 struct Layout : dt::Sequential<Embedding, Mlp> {};
 
 constexpr auto& plan = dt::plan_of<Layout>;

@@ -8,7 +8,7 @@
 namespace dt = dovetail;
 
 struct Embedding : dt::TokenEmbedding<dt::EmbeddingConfig{64, 8}> {};
-struct Mlp : dt::GatedMlp<dt::GatedMlpConfig{8, 24}> {};
+struct Mlp : dt::GatedMlp<dt::MlpConfig{8, 24}> {};
 #ifdef FAIL
 struct Blocks : dt::Repeat<-1, Mlp> {};
 #else

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Grouped-query self-attention (Ainslie et al., 2023) with rotary positions (Su et al., 2021), a KV cache, optional
-// biases and q/k norms. KV heads follow query heads: a rank holds the KV heads that its query heads read, so every
-// split of the query heads is legal, and no split cuts a head.
+// Grouped-query self-attention (Ainslie et al., 2023) with rotary positions (Su et al., 2021), optional biases and q/k
+// norms: causal with a KV cache, or over the whole sequence without one (encoders). KV heads follow query heads: a rank
+// holds the KV heads that its query heads read, so every split of the query heads is legal, and no split cuts a head.
 #pragma once
 #include <dovetail/layer/linear.hpp>
 #include <dovetail/layer/norm.hpp>
@@ -32,6 +32,7 @@ struct AttentionConfig {
   double scale = 0;    ///< of the scores; 0: 1/sqrt(head_size)
   i64 window = 0;      ///< latest keys that a query sees; 0: all
   double softcap = 0;  ///< of the scores; 0: none
+  bool causal = true;  ///< a query sees itself and what is before it; false: all of its sequence, in one run
   Name role{"attention"};
 };
 
@@ -68,16 +69,24 @@ constexpr Value append(Builder& b, Value x, char const* role) {
                      .yields(cached, Storage::cache));
 }
 
-/// softmax(q k^T scale, causal) v for each query head.
+/// The rows of this run as keys, for attention without a cache: [batch,sequence,..] -> [batch,keys,..].
+constexpr Value as_keys(Builder& b, Value x) {
+  Dims seen;
+  for (auto const& e : b.dims(x)) seen.push(e.dim == dim_of<sequence> ? extent<keys>(Symbol::context) : e);
+  return b.apply(Call(dovetail::as_keys).reads(x).needs_whole<sequence>().maps_rest().yields(seen));
+}
+
+/// softmax(q k^T scale) v for each query head, over the keys that a query may see.
 /// q[batch,sequence,heads,head_dim] k,v[batch,keys,kv_heads,head_dim] -> [batch,sequence,heads,head_dim].
-constexpr Value attend(Builder& b, Value q, Value k, Value v, double scale, i64 window, double softcap) {
+constexpr Value attend(Builder& b, Value q, Value k, Value v, double scale, i64 window, double softcap,
+                       bool causal = true) {
   return b.apply(Call(dovetail::attend)
                      .reads(q)
                      .reads(k)
                      .reads(v)
                      .maps<batch, sequence, heads>()
                      .needs_whole<keys, head_dim>()
-                     .with(Numbers{{scale, static_cast<double>(window), softcap}})
+                     .with(Numbers{{scale, static_cast<double>(window), softcap, causal ? 0.0 : 1.0}})
                      .yields(b.dims(q)));
 }
 
@@ -98,8 +107,9 @@ constexpr Value attention(Builder& b, Value x, AttentionConfig const& c) {
       k = rms_norm(inner, k, RmsNormConfig{full ? key : dims(width), c.epsilon, Name{"k_norm"}});
     }
     if (c.rotary) q = ops::rotate(inner, q, c.rope), k = ops::rotate(inner, k, c.rope);
-    Value const all_k = ops::append(inner, k, "k"), all_v = ops::append(inner, v, "v");
-    Value const mixed = ops::attend(inner, q, all_k, all_v, c.scale, c.window, c.softcap);
+    Value const all_k = c.causal ? ops::append(inner, k, "k") : ops::as_keys(inner, k);
+    Value const all_v = c.causal ? ops::append(inner, v, "v") : ops::as_keys(inner, v);
+    Value const mixed = ops::attend(inner, q, all_k, all_v, c.scale, c.window, c.softcap, c.causal);
     return linear(inner, mixed, LinearConfig{query, outer, c.o_bias, Name{"o"}});
   });
 }

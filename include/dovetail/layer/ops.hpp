@@ -24,6 +24,14 @@ constexpr Value binary(Builder& b, Op const& op, Value x, Value y) {
 constexpr Value add(Builder& b, Value x, Value y) { return binary(b, dovetail::add, x, y); }
 constexpr Value multiply(Builder& b, Value x, Value y) { return binary(b, dovetail::multiply, x, y); }
 constexpr Value silu(Builder& b, Value x) { return unary(b, dovetail::silu, x); }
+/// factor x.
+constexpr Value scale(Builder& b, Value x, double factor) {
+  return b.apply(Call(dovetail::scale).reads(x).with(Numbers{{factor}}).yields(b.dims(x)));
+}
+/// cap tanh(x / cap).
+constexpr Value softcap(Builder& b, Value x, double cap) {
+  return b.apply(Call(dovetail::softcap).reads(x).with(Numbers{{cap}}).yields(b.dims(x)));
+}
 
 /// x + w for a parameter over x's last dims: a bias.
 constexpr Value add_parameter(Builder& b, Value x, ParameterId w) {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-// Llama-shaped models (Touvron et al., 2023): Llama, TinyLlama, SmolLM2, Mistral. One configuration serves the type and
-// the run-time function; `names` maps role paths to the tensors of a Hugging Face checkpoint.
+// Llama-shaped models (Touvron et al., 2023): pre-norm blocks of rotary attention and a gated MLP. Mistral, Qwen2.5,
+// Qwen3 and Phi-3 are such models with other options. One configuration serves the type and the run-time function;
+// `names` maps role paths to the tensors of a Hugging Face checkpoint.
 #pragma once
 #include <dovetail/layer/attention.hpp>
 #include <dovetail/layer/compose.hpp>
 #include <dovetail/layer/embedding.hpp>
 #include <dovetail/layer/mlp.hpp>
 #include <dovetail/models/checkpoint_names.hpp>
+#include <dovetail/models/layer_windows.hpp>
+#include <utility>
 
 namespace dovetail {
 
@@ -17,23 +20,23 @@ struct LlamaConfig {
   bool tied = false;  ///< the head reads the embedding's matrix
   RotaryConfig rope{};
   double epsilon = 1e-5;
-  bool attention_bias = false;  ///< of q, k, v and o
-  bool mlp_bias = false;
-  i64 window = 0;  ///< sliding window of attention (Mistral); 0: none
+  LayerWindows windows{};
+  bool qkv_bias = false, o_bias = false, mlp_bias = false;
+  QkNorm qk_norm = QkNorm::none;
 
   constexpr EmbeddingConfig embedding() const { return EmbeddingConfig{vocab_size, embed_size}; }
   constexpr RmsNormConfig norm(char const* role) const {
     return RmsNormConfig{dims(extent<embed>(embed_size)), epsilon, name(role)};
   }
-  constexpr AttentionConfig attention() const {
+  constexpr AttentionConfig attention(i64 window) const {
     AttentionConfig c;
     c.embed_size = embed_size, c.head_count = head_count, c.kv_head_count = kv_head_count, c.head_size = head_size;
-    c.q_bias = c.k_bias = c.v_bias = c.o_bias = attention_bias;
-    c.rope = rope, c.window = window;
+    c.q_bias = c.k_bias = c.v_bias = qkv_bias, c.o_bias = o_bias;
+    c.qk_norm = qk_norm, c.epsilon = epsilon, c.rope = rope, c.window = window;
     return c;
   }
-  constexpr GatedMlpConfig mlp() const {
-    GatedMlpConfig c;
+  constexpr MlpConfig mlp() const {
+    MlpConfig c;
     c.embed_size = embed_size, c.ffn_size = ffn_size, c.bias = mlp_bias;
     return c;
   }
@@ -43,31 +46,51 @@ struct LlamaConfig {
 };
 
 /// One pre-norm block: x + attention(norm(x)), then x + mlp(norm(x)).
-constexpr Value llama_block(Builder& b, Value x, LlamaConfig const& c) {
+constexpr Value llama_block(Builder& b, Value x, LlamaConfig const& c, i64 window) {
   x = ops::residual(b, x, [&](Builder& inner, Value v) {
-    return attention(inner, rms_norm(inner, v, c.norm("attention_norm")), c.attention());
+    return attention(inner, rms_norm(inner, v, c.norm("attention_norm")), c.attention(window));
   });
   return ops::residual(
       b, x, [&](Builder& inner, Value v) { return gated_mlp(inner, rms_norm(inner, v, c.norm("mlp_norm")), c.mlp()); });
 }
 
-/// ids[batch,sequence] -> logits[batch,rows,vocab].
-constexpr Value llama(Builder& b, Value ids, LlamaConfig const& c) {
+/// ids[batch,sequence] -> logits[batch,rows,vocab]. @param window_of  layer index -> window of its attention
+constexpr Value llama(Builder& b, Value ids, LlamaConfig const& c, auto const& window_of) {
   Value x = token_embedding(b, ids, c.embedding());
-  x = ops::repeat(b, x, c.layers, [&](Builder& inner, Value v) { return llama_block(inner, v, c); });
+  x = ops::cycle(b, x, c.layers, period_of(c.layers, window_of),
+                 [&](Builder& inner, Value v, i32 kind) { return llama_block(inner, v, c, window_of(kind)); });
   return lm_head(b, rms_norm(b, x, c.norm("final_norm")), c.head());
 }
+constexpr Value llama(Builder& b, Value ids, LlamaConfig const& c) { return llama(b, ids, c, c.windows); }
+
+/// A layer of the model's pattern of windows: the one at `Layer`.
+template <LlamaConfig C, i32 Layer = 0>
+struct LlamaBlock : Sequential<Residual<RmsNorm<C.norm("attention_norm")>, Attention<C.attention(C.windows(Layer))>>,
+                               Residual<RmsNorm<C.norm("mlp_norm")>, GatedMlp<C.mlp()>>> {};
+
+/// `Count` layers, dealt from the kinds of a model's pattern.
+template <i32 Count, template <i32> class Kind, class Kinds>
+struct LayerPattern;
+template <i32 Count, template <i32> class Kind, i32... K>
+struct LayerPattern<Count, Kind, std::integer_sequence<i32, K...>> : Cycle<Count, Kind<K>...> {};
 
 template <LlamaConfig C>
-struct LlamaBlock : Sequential<Residual<RmsNorm<C.norm("attention_norm")>, Attention<C.attention()>>,
-                               Residual<RmsNorm<C.norm("mlp_norm")>, GatedMlp<C.mlp()>>> {};
+struct LlamaLayers {
+  template <i32 Layer>
+  using Kind = LlamaBlock<C, Layer>;
+  static constexpr i32 depth = C.layers;
+  static constexpr Value apply(Builder& b, Value x) {
+    using Kinds = std::make_integer_sequence<i32, period_of(C.layers, C.windows)>;
+    return LayerPattern<C.layers, Kind, Kinds>::apply(b, x);
+  }
+};
 
 /// The model as a type; `struct SmolLM2 : Llama<smollm2_135m> {};` gives it a name of its own.
 template <LlamaConfig C>
-struct Llama : Sequential<TokenEmbedding<C.embedding()>, Repeat<C.layers, LlamaBlock<C>>, RmsNorm<C.norm("final_norm")>,
-                          LmHead<C.head()>> {};
+struct Llama
+    : Sequential<TokenEmbedding<C.embedding()>, LlamaLayers<C>, RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
 
-inline constexpr CheckpointName llama_names[] = {
+inline constexpr CheckpointNames llama_names = checkpoint_names({
     {"embedding.weight", "model.embed_tokens.weight"},
     {"head.weight", "lm_head.weight"},
     {"final_norm.weight", "model.norm.weight"},
@@ -82,7 +105,7 @@ inline constexpr CheckpointName llama_names[] = {
     {"layers.*.mlp.gate.*", "model.layers.*.mlp.gate_proj.*"},
     {"layers.*.mlp.up.*", "model.layers.*.mlp.up_proj.*"},
     {"layers.*.mlp.down.*", "model.layers.*.mlp.down_proj.*"},
-};
+});
 /// Tensors that files carry and no model of the family reads: a head stored although it is tied, computed tables.
 inline constexpr char const* llama_unread[] = {"model.layers.*.self_attn.rotary_emb.inv_freq"};
 inline constexpr char const* llama_tied_unread[] = {"model.layers.*.self_attn.rotary_emb.inv_freq", "lm_head.weight"};
@@ -108,7 +131,6 @@ inline constexpr LlamaConfig llama31_405b{16384, 126, 128, 8, 128, 53248, 128256
 inline constexpr LlamaConfig llama32_1b{2048, 16, 32, 8, 64, 8192, 128256, true, llama3_rope(32)};
 inline constexpr LlamaConfig smollm2_135m{576, 30, 9, 3, 64, 1536, 49152, true, rope(1e5)};
 inline constexpr LlamaConfig smollm2_360m{960, 32, 15, 5, 64, 2560, 49152, true, rope(1e5)};
-inline constexpr LlamaConfig mistral_7b_v03{4096, 32, 32, 8, 128, 14336, 32768, false, rope(1e6)};
 
 }  // namespace models
 }  // namespace dovetail

@@ -18,7 +18,8 @@ struct Model {
   i64 context_limit = 0;  ///< tokens of a sequence that the model was made for; 0: not stated
   std::vector<i32> end_tokens{};
   std::function<Value(Builder&, Value)> plan{};  ///< token ids to logits
-  std::span<CheckpointName const> names{};       ///< role path to stored tensor
+  CheckpointNames names{};                       ///< role path to stored tensor
+  char const* optional_prefix = "";              ///< of stored names, which files of the bare model leave out
   std::span<char const* const> unread{};         ///< patterns of stored tensors that the model rightly leaves alone
 };
 

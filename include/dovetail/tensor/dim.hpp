@@ -56,6 +56,8 @@ struct heads : Dim<"heads"> {};
 struct kv_heads : SharingFollower<"kv_heads", heads> {};
 struct head_dim : Dim<"head_dim", shown_by_size> {};
 struct ffn : Dim<"ffn"> {};
+struct positions : Dim<"positions", may_be_empty> {};  ///< rows of a table by position
+struct kinds : Dim<"kinds", may_be_empty> {};          ///< rows of a table of token types
 struct vocab : Dim<"vocab", may_be_empty> {};
 struct experts : Dim<"experts"> {};
 struct slots : PartitionFollower<"slots", batch, sequence> {};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Causal grouped-query attention in floats with a running softmax (Milakov and Gimelshein, 2018): queries that read one
+// Grouped-query attention in floats with a running softmax (Milakov and Gimelshein, 2018): queries that read one
 // KV head go in tiles over blocks of keys, so a block is read from memory once a tile. Blocks begin at multiples of
 // their size in the sequence, so a query's result depends on its own position alone, not on what is in its tile.
 // Reference twin: kernels/reference/attention.hpp.
@@ -60,7 +60,7 @@ struct QueryTile {
   float const* q;  ///< of the first position and head of the group
   float* to;       ///< the same place in the result
   i64 row_width;   ///< between positions in both
-  i64 group, first, begin, end;
+  i64 group, first, length, begin, end;
   float* scratch;  ///< 2 query_tile head_size floats
 };
 
@@ -68,7 +68,7 @@ struct QueryTile {
 inline void attend_tile(QueryTile const& t, float const* k, float const* v, i64 stride) {
   i64 const size = t.shape.head_size, count = t.end - t.begin;
   auto const at = [&](i64 n) { return (t.begin + n) / t.group * t.row_width + (t.begin + n) % t.group * size; };
-  auto const seen = [&](i64 n) { return t.shape.seen_from(t.first + (t.begin + n) / t.group); };
+  auto const seen = [&](i64 n) { return t.shape.seen_from(t.first + (t.begin + n) / t.group, t.length); };
   float *const scaled = t.scratch, *const mixed = t.scratch + query_tile * size;
   RunningSoftmax softmax[query_tile];
   for (i64 n = 0; n < count; ++n)
@@ -98,7 +98,8 @@ inline void attend(KernelCall<Cpu> const& call) {
   for (i32 n = 0; n < q.segments.size(); ++n) {
     Segment const& s = q.segments[n];
     if (!s.range.size() || !shape.heads.size() || !size) continue;
-    i64 const first = host::past_of("attend", call.sequences, s) + s.range.lo;
+    i64 const past = host::past_of("attend", call.sequences, s), first = past + s.range.lo;
+    i64 const length = past + call.sequences[s.sequence].tokens;
     i64 const key_row = host::segment_of("attend", k, s.sequence, n).row;
     i64 const value_row = host::segment_of("attend", v, s.sequence, n).row;
     for (i64 head = shape.heads.lo, next; head < shape.heads.hi; head = next) {
@@ -107,9 +108,10 @@ inline void attend(KernelCall<Cpu> const& call) {
       i64 const at = s.row * q.width + (head - shape.heads.lo) * size, queries = s.range.size() * (next - head);
       for (i64 begin = 0; begin < queries; begin += query_tile) {
         i64 const end = begin + query_tile < queries ? begin + query_tile : queries;
-        attend_tile({shape, q.as<float>() + at, y.as<float>() + at, q.width, next - head, first, begin, end, scratch},
-                    k.as<float>() + key_row * k.width + key_head * size,
-                    v.as<float>() + value_row * v.width + key_head * size, k.width);
+        attend_tile(
+            {shape, q.as<float>() + at, y.as<float>() + at, q.width, next - head, first, length, begin, end, scratch},
+            k.as<float>() + key_row * k.width + key_head * size, v.as<float>() + value_row * v.width + key_head * size,
+            k.width);
       }
     }
   }

@@ -64,6 +64,16 @@ inline double sum_of_squares(float const* a, i64 count) {
   return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])) + rest;
 }
 
+inline double sum_of_elements(float const* a, i64 count) {
+  double sums[8]{};
+  i64 i = 0;
+  for (; i + 8 <= count; i += 8)
+    for (int k = 0; k < 8; ++k) sums[k] += static_cast<double>(a[i + k]);
+  double rest = 0;
+  for (i64 r = i; r < count; ++r) rest += static_cast<double>(a[r]);
+  return ((sums[0] + sums[1]) + (sums[2] + sums[3])) + ((sums[4] + sums[5]) + (sums[6] + sums[7])) + rest;
+}
+
 /// e^x within 2e-7 of its value, relative, for x in [-87, 88]; NaN where x is.
 /// x = n ln 2 + r, ln 2 in two parts so that r is exact, and a polynomial for e^r (Cody and Waite; Cephes'
 /// coefficients).

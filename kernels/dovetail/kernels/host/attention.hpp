@@ -11,9 +11,11 @@ class AttentionShape {
  public:
   Range heads{}, key_heads{};  ///< that this rank holds
   i64 head_size = 0, window = 0;
+  bool causal = true;
   double scale = 1, softcap = 0;
 
-  /// q: [batch,sequence,heads,head_dim]; k and v: [batch,keys,kv_heads,head_dim]; numbers: scale, window, softcap.
+  /// q: [batch,sequence,heads,head_dim]; k and v: [batch,keys,kv_heads,head_dim]; numbers: scale, window,
+  /// softcap, and whether a query also sees what is after it.
   template <class Device>
   explicit AttentionShape(KernelCall<Device> const& call) {
     View const &q = call.operands[0], &k = call.operands[1], &v = call.operands[2];
@@ -29,14 +31,14 @@ class AttentionShape {
                                " read KV heads that this rank does not hold");
     double const given = call.number(0);
     scale = given != 0 ? given : 1 / std::sqrt(static_cast<double>(head_size));
-    window = static_cast<i64>(call.number(1)), softcap = call.number(2);
+    window = static_cast<i64>(call.number(1)), softcap = call.number(2), causal = call.number(3) == 0;
   }
 
   /// Index, among the KV heads that this rank holds, of the one that query head `head` of the whole reads.
   i64 key_head_of(i64 head) const { return head * key_head_count_ / head_count_ - key_heads.lo; }
-  /// Keys that the query at `position` sees.
-  Range seen_from(i64 position) const {
-    return {window > 0 && position >= window ? position - window + 1 : 0, position + 1};
+  /// Keys that the query at `position` of a sequence sees. @param length  keys that the sequence has
+  Range seen_from(i64 position, i64 length) const {
+    return {window > 0 && position >= window ? position - window + 1 : 0, causal ? position + 1 : length};
   }
 
  private:

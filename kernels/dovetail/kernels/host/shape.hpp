@@ -56,14 +56,20 @@ inline i64 require_sum_shapes(char const* kernel, View const& x, View const& y) 
                 y.rows * y.width * summed);
   return summed;
 }
-/// Elements of x that each sum scales, as many as there are weights; x and the result have one shape.
+/// Elements of x that each element of `sum` speaks of; x and the result have one shape.
+inline i64 require_spread_shapes(char const* kernel, View const& x, View const& sum, View const& y) {
+  i64 const inner = elements_from(x, sum.dims->size());
+  require_same_shape(kernel, x, y);
+  require_equal(kernel, "elements of operand and of sums times those that each is of", x.rows * x.width,
+                sum.rows * sum.width * inner);
+  return inner;
+}
+/// The same where parameter 0, if there is one, has a weight for each of them.
 template <class Device>
 i64 require_scale_shapes(char const* kernel, KernelCall<Device> const& call) {
-  View const &x = call.operands[0], &sum = call.operands[1];
-  i64 const scaled = call.parameters[0].width;
-  require_same_shape(kernel, x, call.results[0]);
-  require_equal(kernel, "elements of operand and of sums times weights", x.rows * x.width,
-                sum.rows * sum.width * scaled);
+  i64 const scaled = require_spread_shapes(kernel, call.operands[0], call.operands[1], call.results[0]);
+  if (has_parameter(call, 0))
+    require_equal(kernel, "weights and elements that they scale", call.parameters[0].width, scaled);
   return scaled;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Causal grouped-query attention on the grid. Scores, exponentials and weighted products are rounded to the grid, their
+// Grouped-query attention on the grid. Scores, exponentials and weighted products are rounded to the grid, their
 // sums are exact and there is one division at the end: a head's result depends on nothing but its query, keys and
 // values, however heads, sequences and queries are split.
 #pragma once
@@ -54,7 +54,9 @@ inline void attend(KernelCall<Reference> const& call) {
     Segment const& s = q.segments[n];
     if (!s.range.size() || !shape.heads.size() || !size) continue;
     i64 const past = host::past_of("attend", call.sequences, s);
-    i64 const seen_lo = shape.seen_from(past + s.range.lo).lo, seen_hi = past + s.range.hi;
+    i64 const length = past + call.sequences[s.sequence].tokens;
+    i64 const seen_lo = shape.seen_from(past + s.range.lo, length).lo;
+    i64 const seen_hi = shape.seen_from(past + s.range.hi - 1, length).hi;
     i64 const key_row = host::segment_of("attend", k, s.sequence, n).row;
     i64 const value_row = host::segment_of("attend", v, s.sequence, n).row;
     auto* const sums = call.device->scratch().room<std::uint64_t>(size + seen_hi);
@@ -71,7 +73,7 @@ inline void attend(KernelCall<Reference> const& call) {
         bounded = group;
       }
       for (i64 i = 0; i < s.range.size(); ++i) {
-        Range const seen = shape.seen_from(past + s.range.lo + i);
+        Range const seen = shape.seen_from(past + s.range.lo + i, length);
         i64 const row = s.row + i, at = row * q.width + (head - shape.heads.lo) * size;
         attend_one(shape, q.as<double>() + at, keys + seen.lo * k.width, values + seen.lo * k.width, k.width,
                    seen.size(), bound, row, scores, sums, y.as<double>() + at);
