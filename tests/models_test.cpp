@@ -34,6 +34,8 @@ constexpr dt::i64 parameters_of = dt::total_parameters(dt::plan_of<Model>);
 static_assert(parameters_of<dt::Gpt2<dt::models::gpt2_small>> == 124'439'808);
 static_assert(parameters_of<dt::Falcon<dt::models::falcon_7b>> == 6'921'720'704);
 static_assert(parameters_of<dt::Falcon<dt::models::falcon_7b_of(false)>> == 7'217'189'760);
+// Counted elsewhere with a pooler of 384 x 384 + 384, which sentence embeddings do not use.
+static_assert(parameters_of<dt::Bert<dt::models::minilm_l6_v2>> + 384 * 385 == 22'713'216);
 // What their publishers state of these, in thousands of millions: 2.6, 7.3 and 3.8.
 static_assert(parameters_of<dt::Gemma2<dt::models::gemma2_2b>> == 2'614'341'888);
 static_assert(parameters_of<dt::Olmo2<dt::models::olmo2_7b>> == 7'298'617'344);
@@ -85,6 +87,7 @@ TEST_CASE("the plan of a type is the plan of its function") {
   CHECK(same_as<dt::Gpt2<gpt2_small>, Split<dt::Gpt2<gpt2_small>>>(of(&dt::gpt2, gpt2_small)));
   CHECK(same_as<dt::Falcon<falcon_7b>, Split<dt::Falcon<falcon_7b>>>(of(&dt::falcon, falcon_7b)));
   CHECK(same_as<dt::Gemma2<gemma2_2b>, Split<dt::Gemma2<gemma2_2b>>>(of(gemma2, gemma2_2b)));
+  CHECK(same_as<dt::Bert<minilm_l6_v2>, Split<dt::Bert<minilm_l6_v2>>>(of(&dt::bert, minilm_l6_v2)));
   CHECK(same_as<dt::Olmo2<olmo2_7b>, Split<dt::Olmo2<olmo2_7b>>>(of(&dt::olmo2, olmo2_7b)));
 }
 

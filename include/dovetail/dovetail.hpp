@@ -9,6 +9,7 @@
 #include <dovetail/layer/linear.hpp>
 #include <dovetail/layer/mlp.hpp>
 #include <dovetail/layer/norm.hpp>
+#include <dovetail/layer/pooling.hpp>
 #include <dovetail/models/models.hpp>
 #include <dovetail/plan/arena.hpp>
 #include <dovetail/plan/coverage.hpp>

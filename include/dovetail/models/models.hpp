@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Every family of models.
 #pragma once
+#include <dovetail/models/bert.hpp>
 #include <dovetail/models/falcon.hpp>
 #include <dovetail/models/gemma2.hpp>
 #include <dovetail/models/gpt2.hpp>

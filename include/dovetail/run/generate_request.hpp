@@ -30,6 +30,7 @@ struct GenerateRequest {
 inline void check_request(GenerateRequest const& request, Model const& model) {
   request.sampling.check();
   auto const refuse = [](std::string const& what) { throw std::invalid_argument(what); };
+  if (model.embeds) refuse("the model embeds sequences and generates no tokens: " + model.family + " is an encoder");
   if (request.prompts.empty()) refuse("there is no prompt: at least one is needed");
   if (request.max_new_tokens < 0)
     refuse("max-new-tokens is " + std::to_string(request.max_new_tokens) + "; 0 or more is expected");

@@ -17,6 +17,7 @@ struct Model {
   i64 vocab_size = 0;
   i64 context_limit = 0;  ///< tokens of a sequence that the model was made for; 0: not stated
   std::vector<i32> end_tokens{};
+  bool embeds = false;  ///< an encoder: the result is an embedding of each sequence, not logits of its tokens
   std::function<Value(Builder&, Value)> plan{};  ///< token ids to logits
   CheckpointNames names{};                       ///< role path to stored tensor
   char const* optional_prefix = "";              ///< of stored names, which files of the bare model leave out

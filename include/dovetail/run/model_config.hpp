@@ -2,6 +2,7 @@
 // Models from a Hugging Face model directory: config.json names a family, whose reader makes the configuration that the
 // types use too. A new family is a header in models/, one in run/families/, and a row here.
 #pragma once
+#include <dovetail/run/families/bert.hpp>
 #include <dovetail/run/families/falcon.hpp>
 #include <dovetail/run/families/gemma2.hpp>
 #include <dovetail/run/families/gpt2.hpp>
@@ -20,7 +21,7 @@ inline constexpr ModelFamily model_families[] = {
     {"qwen2", &model_config::read_qwen2},   {"qwen3", &model_config::read_qwen3},
     {"phi3", &model_config::read_phi3},     {"olmo2", &model_config::read_olmo2},
     {"gemma2", &model_config::read_gemma2}, {"gpt2", &model_config::read_gpt2},
-    {"falcon", &model_config::read_falcon}};
+    {"falcon", &model_config::read_falcon}, {"bert", &model_config::read_bert}};
 
 /// The model that a configuration describes. @param file  for errors @throws IoError naming file and field
 inline Model model_from(Json const& json, std::string const& file) {
