@@ -70,7 +70,10 @@ std::vector<double> attend_oracle(KernelCase const& c, Head h) {
   for (auto const& [s, p] : new_tokens(c.run))
     for (i64 head = 0; head < h.heads; ++head, at += static_cast<std::size_t>(h.size)) {
       double total = 0;
-      for (i64 j = 0; j <= p; ++j) {
+      i64 const last = c.numbers[3] == 0
+                           ? p
+                           : c.run[static_cast<std::size_t>(s)].past + c.run[static_cast<std::size_t>(s)].tokens - 1;
+      for (i64 j = 0; j <= last; ++j) {
         if (window > 0 && !(j > p - window)) continue;
         double score = 0;
         for (std::size_t d = 0; d < static_cast<std::size_t>(h.size); ++d)
@@ -164,8 +167,9 @@ TEMPLATE_TEST_CASE("a device keeps what the concept says", "", Reference, Cpu) {
     CHECK(row.run != nullptr);
     CHECK(ops.insert(row.op).second);
   }
-  for (Op const* op : {&matmul, &lookup, &dovetail::add, &multiply, &silu, &square_sum, &rms_scale, &rotate, &append,
-                       &attend, &take_rows, &choose})
+  for (Op const* op : {&matmul,          &lookup,  &dovetail::add, &multiply,    &silu,      &gelu,       &gelu_tanh,
+                       &dovetail::scale, &softcap, &add_row,       &element_sum, &center,    &square_sum, &rms_scale,
+                       &rotate,          &append,  &as_keys,       &attend,      &mean_rows, &take_rows,  &choose})
     CHECK(ops.count(op) == 1);
 }
 
@@ -253,6 +257,28 @@ TEMPLATE_TEST_CASE("elementwise ops, in place too", "", Reference, Cpu) {
   CHECK(distance(run_whole(c, device), biased) < tolerance<TestType>);
 }
 
+TEMPLATE_TEST_CASE("activations, scales and caps, in place too", "", Reference, Cpu) {
+  TestType device;
+  test::Random random(21);
+  Dims const shape = dims(batches, tokens, extent<ffn>(GENERATE(1, 9, 700, 0)));
+  KernelCase c{.run = ragged, .result = shape};
+  c.operands = {random_whole(shape, ragged, random, 9)};
+  c.in_place = GENERATE(false, true);
+  auto const check = [&](Op const& op, Numbers const& numbers, auto const& value) {
+    c.op = &op, c.numbers = numbers;
+    std::vector<double> expected = c.operands[0].values;
+    for (double& v : expected) v = value(v);
+    INFO(op.name);
+    CHECK(distance(run_whole(c, device), expected) < tolerance<TestType>);
+  };
+  check(gelu, {}, [](double x) { return x * std::erfc(-x / std::sqrt(2.0)) / 2; });
+  check(gelu_tanh, {}, [](double x) {
+    return x / 2 * (1 + std::tanh(std::sqrt(2 / 3.14159265358979323846) * (x + 0.044715 * x * x * x)));
+  });
+  check(dovetail::scale, {{-2.5}}, [](double x) { return -2.5 * x; });
+  check(softcap, {{3}}, [](double x) { return 3 * std::tanh(x / 3); });
+}
+
 TEST_CASE("the exponentials of Cpu are within what they state") {
   std::vector<float> x, powers;
   for (float v = -87; v < 88; v += 0.01f) x.push_back(v);
@@ -293,6 +319,92 @@ TEMPLATE_TEST_CASE("a norm sums squares and scales, over one dim or several", ""
   c.operands.push_back({kept, sums}), c.parameters = {weight}, c.moved = GENERATE(false, true);
   c.in_place = GENERATE(false, true);
   CHECK(distance(run_whole(c, device), scaled) < tolerance<TestType>);
+
+  c.numbers = {{static_cast<double>(inner), 0.25, 1}};  // weights are added to 1
+  for (std::size_t i = 0; i < scaled.size(); ++i)
+    scaled[i] = c.operands[0].values[i] * (1 + weight.values[i % inner]) /
+                std::sqrt(sums[i / inner] / static_cast<double>(inner) + 0.25);
+  CHECK(distance(run_whole(c, device), scaled) < tolerance<TestType>);
+  c.parameters.clear();  // and without them it is the norm alone
+  for (std::size_t i = 0; i < scaled.size(); ++i)
+    scaled[i] = c.operands[0].values[i] / std::sqrt(sums[i / inner] / static_cast<double>(inner) + 0.25);
+  CHECK(distance(run_whole(c, device), scaled) < tolerance<TestType>);
+}
+
+TEMPLATE_TEST_CASE("a mean is summed and taken away, over one dim or several", "", Reference, Cpu) {
+  TestType device;
+  test::Random random(22);
+  Dims const x = dims(batches, tokens, extent<heads>(3), extent<head_dim>(10));
+  bool const over_heads = GENERATE(false, true);
+  Dims const kept = over_heads ? dims(batches, tokens) : dims(batches, tokens, extent<heads>(3));
+  std::size_t const inner = over_heads ? 30 : 10;
+  KernelCase c{.op = &element_sum, .run = ragged, .result = kept};
+  c.operands = {random_whole(x, ragged, random)};
+  std::vector<double> sums(size_of(kept, ragged)), centered = c.operands[0].values;
+  for (std::size_t i = 0; i < centered.size(); ++i) sums[i / inner] += centered[i];
+  CHECK(distance(run_whole(c, device), sums) < tolerance<TestType>);
+  for (i32 ranks : {2, 3})
+    if (over_heads)
+      CHECK(distance(run_split(c, device, dim_of<heads>, AxisInfo{"tp", ranks}, Meets::as_sum), sums) < 1e-5);
+  for (std::size_t i = 0; i < centered.size(); ++i) centered[i] -= sums[i / inner] / static_cast<double>(inner);
+  c.op = &center, c.result = x, c.numbers = {{static_cast<double>(inner)}};
+  c.operands.push_back({kept, sums});
+  c.in_place = GENERATE(false, true);
+  CHECK(distance(run_whole(c, device), centered) < tolerance<TestType>);
+}
+
+TEMPLATE_TEST_CASE("add_row adds the row of a position, or a stated one", "", Reference, Cpu) {
+  TestType device;
+  test::Random random(23);
+  Dims const x = dims(batches, tokens, extent<embed>(4));
+  KernelCase c{.op = &add_row, .run = ragged, .result = x, .numbers = {{-1}}};
+  c.operands = {random_whole(x, ragged, random)};
+  c.parameters = {random_whole(dims(extent<positions>(8), extent<embed>(4)), ragged, random)};
+  c.moved = GENERATE(false, true), c.in_place = GENERATE(false, true);
+  auto const expected = [&](auto const& row_of) {
+    std::vector<double> y = c.operands[0].values;
+    std::size_t at = 0;
+    for (auto const& [s, p] : new_tokens(c.run))
+      for (std::size_t i = 0; i < 4; ++i, ++at)
+        y[at] += c.parameters[0].values[static_cast<std::size_t>(row_of(p)) * 4 + i];
+    return y;
+  };
+  CHECK(distance(run_whole(c, device), expected([](i64 p) { return p; })) < tolerance<TestType>);
+  auto const whole = run_whole(c, device);
+  CHECK(run_split(c, device, dim_of<sequence>, AxisInfo{"sp", 3}, Meets::side_by_side) == whole);
+  CHECK(run_split(c, device, dim_of<embed>, AxisInfo{"tp", 3}, Meets::side_by_side) == whole);
+  c.numbers = {{5}};
+  CHECK(distance(run_whole(c, device), expected([](i64) { return i64{5}; })) < tolerance<TestType>);
+  c.numbers = {{-1}}, c.run[0].past = 6;
+  CHECK_THROWS_WITH(run_whole(c, device),
+                    Contains("sequence 0 has a position of 8") && Contains("8 positions, 0 to 7"));
+}
+
+TEMPLATE_TEST_CASE("as_keys hands the rows of a run on and refuses a past", "", Reference, Cpu) {
+  TestType device;
+  test::Random random(24);
+  std::vector<SequenceRun> const fresh{{0, 3, 0}, {0, 0, 0}, {0, 2, 0}};
+  KernelCase c{.op = &as_keys, .run = fresh, .result = dims(batches, context, extent<heads>(3))};
+  c.operands = {random_whole(dims(batches, tokens, extent<heads>(3)), fresh, random)};
+  CHECK(run_whole(c, device) == c.operands[0].values);
+  c.run = {{0, 3, 0}, {0, 0, 0}, {1, 2, 0}};
+  CHECK_THROWS_WITH(run_whole(c, device), Contains("sequence 2 has a past of 1"));
+}
+
+TEMPLATE_TEST_CASE("mean_rows takes the mean of each sequence's own rows", "", Reference, Cpu) {
+  TestType device;
+  test::Random random(25);
+  KernelCase c{.op = &mean_rows, .run = ragged, .result = dims(batches, extent<embed>(3))};
+  c.operands = {random_whole(dims(batches, tokens, extent<embed>(3)), ragged, random)};
+  std::vector<double> expected(4 * 3);
+  std::size_t row = 0;
+  for (std::size_t s = 0; s < ragged.size(); ++s)
+    for (i64 j = 0; j < ragged[s].tokens; ++j, ++row)
+      for (std::size_t i = 0; i < 3; ++i)
+        expected[s * 3 + i] += c.operands[0].values[row * 3 + i] / static_cast<double>(ragged[s].tokens);
+  CHECK(distance(run_whole(c, device), expected) < tolerance<TestType>);
+  for (i32 ranks : {2, 5})
+    CHECK(distance(run_split(c, device, dim_of<sequence>, AxisInfo{"sp", ranks}, Meets::as_sum), expected) < 1e-6);
 }
 
 TEMPLATE_TEST_CASE("rotate turns pairs by position", "", Reference, Cpu) {
@@ -339,8 +451,8 @@ TEMPLATE_TEST_CASE("attention of grouped heads over ragged sequences", "", Refer
   TestType device;
   test::Random random(7);
   auto const h = GENERATE(Head{4, 4, 8}, Head{9, 3, 16}, Head{5, 2, 20}, Head{6, 1, 7});
-  auto const numbers =
-      GENERATE(Numbers{}, Numbers{{0.3, 0, 0}}, Numbers{{0, 3, 0}}, Numbers{{0, 0, 2.5}}, Numbers{{0.4, 70, 4}});
+  auto const numbers = GENERATE(Numbers{}, Numbers{{0.3, 0, 0}}, Numbers{{0, 3, 0}}, Numbers{{0, 0, 2.5}},
+                                Numbers{{0.4, 70, 4}}, Numbers{{0, 0, 0, 1}}, Numbers{{0.2, 0, 3, 1}});
   std::vector<SequenceRun> const longer{{61, 70, 1}, {130, 1, 1}};  // several blocks of keys, tiles that end in between
   for (auto const& run : {ragged, longer}) {
     auto const c = attend_case(h, run, numbers, random);

@@ -71,9 +71,10 @@ struct Inventory {
       std::string const path = p.name.chars;
       for (std::size_t at = 0, dot; (dot = path.find('.', at)) != path.npos; at = dot + 1)
         e.roles.push_back(path.substr(at, dot - at));
-      e.where = e.roles[0] == "layers"                                        ? Entry::layers
-                : e.roles[0] == "embedding" || e.roles[0].starts_with("skip") ? Entry::first
-                                                                              : Entry::last;
+      e.where = e.roles[0] == "layers" ? Entry::layers
+                : e.roles[0] == "embedding" || e.roles[0] == "positions" || e.roles[0].starts_with("skip")
+                    ? Entry::first
+                    : Entry::last;
       for (auto const& d : plan.values[p.value].dims)
         e.units.emplace_back(d.dim->leader ? d.dim->leader : d.dim, ceil_div(d.lead, d.unit));
       entries.push_back(e);
@@ -98,14 +99,14 @@ inline void judge_stack(std::vector<Policy> const& stack, Expected& e) {
         e.must.insert(Rule::policy_twice);
 }
 /// A policy that maps something maps a dim that is there; one rank has nothing to share. Activations have a batch and
-/// a sequence, but for what is inside a layer.
-inline void judge_use(Policy const& p, std::set<DimInfo const*> const& there, Expected& e) {
+/// a sequence, but for what is inside a layer, where they may have other dims than the parameters.
+inline void judge_use(Policy const& p, std::set<DimInfo const*> const& there, bool inside_layer, Expected& e) {
   if (p.dims.empty() || p.axis->size == 1) return;
   bool used = false;
   for (auto const* dim : p.dims) used = used || there.contains(dim);
   if (used) return;
   bool const activations = maps(p, dim_of<batch>) || maps(p, dim_of<sequence>);
-  (activations ? e.may : e.must).insert(Rule::policy_unused);
+  (activations || inside_layer ? e.may : e.must).insert(Rule::policy_unused);
 }
 /// Dims of the parameters that `fits`.
 inline std::set<DimInfo const*> dims_of(Inventory const& inventory, auto const& fits) {
@@ -158,7 +159,7 @@ inline Expected expected(Inventory const& inventory, i32 layers, Layout const& l
   }
   auto const anywhere = dims_of(inventory, [](auto const&) { return true; });
   for (auto const* list : {&layout.outer, &layout.inner})
-    for (auto const& p : *list) judge_use(p, anywhere, e);
+    for (auto const& p : *list) judge_use(p, anywhere, false, e);
   i64 first_layer = 0;
   for (std::size_t s = 0; s < stages; first_layer += cuts[s++]) {
     std::vector<Policy> around = layout.outer;
@@ -185,13 +186,13 @@ inline Expected expected(Inventory const& inventory, i32 layers, Layout const& l
     };
     if (s > 0 && s + 1 < stages && !cuts[s]) e.must.insert(Rule::pipeline_empty);
     if (!layout.stages.empty())
-      for (auto const& p : layout.stages[s]) judge_use(p, dims_of(inventory, is_here), e);
+      for (auto const& p : layout.stages[s]) judge_use(p, dims_of(inventory, is_here), false, e);
     for (auto const& r : layout.roles) {
       auto const inside = dims_of(inventory, [&](Inventory::Entry const& entry) {
         return is_here(entry) &&
                std::find(entry.roles.begin(), entry.roles.end(), std::string(r.role.chars)) != entry.roles.end();
       });
-      if (holds_here(r) && !inside.empty()) judge_use(r.policy, inside, e);
+      if (holds_here(r) && !inside.empty()) judge_use(r.policy, inside, true, e);
     }
     for (auto const& entry : inventory.entries) {
       if (!is_here(entry)) continue;

@@ -2,6 +2,9 @@
 // Small models for tests that run them split and whole, with sizes that split badly: by name, or drawn from a number. A
 // model is a planning function and the number of layers that a pipeline deals.
 #pragma once
+#include <dovetail/models/falcon.hpp>
+#include <dovetail/models/gemma2.hpp>
+#include <dovetail/models/gpt2.hpp>
 #include <functional>
 #include <stdexcept>
 
@@ -106,6 +109,20 @@ inline Model nested_model(char const* name, i32 outer, i32 inner, Sizes s) {
           }};
 }
 
+/// The first `layers` windows of the pattern, by layer.
+inline Model gemma2_model(char const* name, std::vector<i64> const& windows, Gemma2Config c) {
+  c.layers = static_cast<i32>(windows.size());
+  return {name, c.layers, c.vocab_size, [=](Builder& b, Value ids) {
+            return gemma2(b, ids, c, [&](i32 layer) { return windows[static_cast<std::size_t>(layer)]; });
+          }};
+}
+inline Model gpt2_model(char const* name, Gpt2Config const& c) {
+  return {name, c.layers, c.vocab_size, [=](Builder& b, Value ids) { return gpt2(b, ids, c); }};
+}
+inline Model falcon_model(char const* name, FalconConfig const& c) {
+  return {name, c.layers, c.vocab_size, [=](Builder& b, Value ids) { return falcon(b, ids, c); }};
+}
+
 /// All of them, by name.
 inline std::vector<Model> const& models() {
   auto const pre = [](Builder& b, Value v, Sizes const& s, i32) { return pre_norm_block(b, v, s); };
@@ -165,6 +182,32 @@ inline std::vector<Model> const& models() {
                                .vocab = 19,
                                .out_bias = true,
                                .tied = true}),
+      gpt2_model("gpt2", Gpt2Config{20, 3, 5, 27, 41, 64}),
+      gpt2_model("gpt2_untied", Gpt2Config{18, 4, 9, 18, 13, 40, 1e-4, false, &gelu}),
+      falcon_model("falcon_norms",
+                   FalconConfig{24, 4, 12, 3, 35, 29, 1e-5, {}, true, true, FalconBlockKind::two_norms}),
+      falcon_model("falcon_sequential",
+                   FalconConfig{28, 3, 7, 7, 20, 23, 1e-5, {}, false, true, FalconBlockKind::sequential}),
+      gemma2_model("gemma2", {3, 0, 3, 0, 3},
+                   Gemma2Config{.embed_size = 12,
+                                .head_count = 6,
+                                .kv_head_count = 2,
+                                .head_size = 4,
+                                .ffn_size = 17,
+                                .vocab_size = 31,
+                                .embedding_scale = 3.5,
+                                .query_scale = 0.4,
+                                .score_cap = 5,
+                                .logit_cap = 3}),
+      gemma2_model("gemma2_odd", {0, 2, 2, 0, 2, 0, 0},
+                   Gemma2Config{.embed_size = 10,
+                                .head_count = 8,
+                                .kv_head_count = 1,
+                                .head_size = 2,
+                                .ffn_size = 9,
+                                .vocab_size = 7,
+                                .tied = false,
+                                .attention_bias = true}),
       model_of("user", 3, 1,
                Sizes{.embed = 15, .heads = 10, .kv_heads = 4, .head_size = 2, .ffn = 1, .vocab = 17, .qkv_bias = true},
                user),
