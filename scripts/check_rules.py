@@ -10,8 +10,9 @@ include/dovetail/meta/verdict.hpp and those that a `static_assert` in a header s
 
     scripts/check_rules.py [--root FOLDER]
 
-Two rules have no run-time test, for they do not exist at run time: layer/constant, where planning a type is no constant
-expression, and placement/needs, which judges code by hand at the typed level. Prints `rule: what` for each finding.
+Three rules are no verdicts on a plan, so no sentence is tested there: layer/constant, where planning a type is no
+constant expression; placement/needs, which judges code by hand at the typed level; device/kernel, which the executor
+says in its own words (tests/executor_test.cpp). Prints `rule: what` for each finding.
 """
 
 import argparse
@@ -19,7 +20,7 @@ import re
 import sys
 from pathlib import Path
 
-AT_COMPILE_TIME_ONLY = {"layer/constant", "placement/needs"}
+AT_COMPILE_TIME_ONLY = {"device/kernel", "layer/constant", "placement/needs"}
 VERDICTS = "include/dovetail/meta/verdict.hpp"
 ASSERTED = re.compile(r"static_assert\([^;]*?\"([a-z]+/[a-z]+): ((?:[^\"]|\"\s*\")*)\"", re.DOTALL)
 

@@ -286,6 +286,9 @@ struct planned {
 namespace refusing {
 
 template <class Layout>
+inline constexpr bool is_accepted = planned<Layout>::accepted;
+
+template <class Layout>
 constexpr auto const& plan_or_refused() {
   if constexpr (planned<Layout>::accepted) return StaticPlan<Layout>::value;
   else return refused;

@@ -6,6 +6,7 @@
 #include <dovetail/device/device.hpp>
 #include <dovetail/plan/peers.hpp>
 #include <dovetail/run/rank_views.hpp>
+#include <dovetail/run/runs_on.hpp>
 #include <optional>
 
 namespace dovetail {
@@ -117,12 +118,9 @@ class BoundSteps {
         b.packed[i] = views_.packed_box(v);
   }
   static KernelRow<D> const& kernel_of(Op const& op, std::span<KernelRow<D> const> kernels) {
-    for (auto const& row : kernels)
-      if (row.op == &op && row.run) return row;
-    for (auto const& row : D::kernels())
-      if (row.op == &op && row.run) return row;
+    if (auto const* row = kernel_row<D>(op, kernels)) return *row;
     throw std::invalid_argument("the device has no kernel for op '" + std::string(op.name) +
-                                "': give the executor a KernelRow for it");
+                                "': give the executor a KernelRow for it; see docs/errors/device-kernel.md");
   }
 
   void bind_call(BoundStep<D, C>& b, RunShape run, Span<ChoiceRule> rules) {
