@@ -16,7 +16,6 @@ struct StoredSlice {
   i64 stride = 0;           ///< stored rows from one block to the next
   bool transposed = false;  ///< the stored matrix is inputs x outputs, so its rows are columns
 
-  constexpr bool is_all() const { return !of && !transposed; }
   constexpr i64 row(i64 r) const { return block ? r / block * stride + first + r % block : first + r; }
 };
 
