@@ -64,18 +64,14 @@ struct Gemma2Block {
   static constexpr Value apply(Builder& b, Value x) { return gemma2_block(b, x, C, C.windows(Layer)); }
 };
 template <Gemma2Config C>
-struct Gemma2Layers {
+struct Gemma2Kinds {
   template <i32 Layer>
-  using Kind = Gemma2Block<C, Layer>;
-  static constexpr i32 depth = C.layers;
-  static constexpr Value apply(Builder& b, Value x) {
-    using Kinds = std::make_integer_sequence<i32, period_of(C.layers, C.windows)>;
-    return LayerPattern<C.layers, Kind, Kinds>::apply(b, x);
-  }
+  using Block = Gemma2Block<C, Layer>;
 };
 template <Gemma2Config C>
 struct Gemma2
-    : Sequential<TokenEmbedding<C.embedding()>, Gemma2Layers<C>, RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
+    : Sequential<TokenEmbedding<C.embedding()>, WindowedLayers<C.layers, C.windows, Gemma2Kinds<C>::template Block>,
+                 RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
 
 inline constexpr CheckpointNames gemma2_names = checkpoint_names({
     {"embedding.weight", "model.embed_tokens.weight"},

@@ -2,7 +2,8 @@
 // Which layers of a model attend to a sliding window and which to all: a pattern as families state it, and the shortest
 // period of any list of layers, so that a plan has one loop body a kind of layer and not one a layer.
 #pragma once
-#include <dovetail/layer/attention.hpp>
+#include <dovetail/layer/compose.hpp>
+#include <utility>
 
 namespace dovetail {
 
@@ -23,5 +24,17 @@ constexpr i32 period_of(i32 layers, auto const& window_of) {
   }
   return layers < 1 ? 1 : layers;
 }
+
+/// `Count` layers as a type: Kind<L> is the layer that stands at L of the windows' shortest period.
+template <i32 Count, auto Windows, template <i32> class Kind>
+struct WindowedLayers {
+  static constexpr i32 depth = Count;
+  static constexpr Value apply(Builder& b, Value x) {
+    return []<i32... L>(Builder & inner, Value v, std::integer_sequence<i32, L...>) {
+      return Cycle<Count, Kind<L>...>::apply(inner, v);
+    }
+    (b, x, std::make_integer_sequence<i32, period_of(Count, Windows)>{});
+  }
+};
 
 }  // namespace dovetail

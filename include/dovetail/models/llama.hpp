@@ -9,7 +9,6 @@
 #include <dovetail/layer/mlp.hpp>
 #include <dovetail/models/checkpoint_names.hpp>
 #include <dovetail/models/layer_windows.hpp>
-#include <utility>
 
 namespace dovetail {
 
@@ -68,27 +67,17 @@ template <LlamaConfig C, i32 Layer = 0>
 struct LlamaBlock : Sequential<Residual<RmsNorm<C.norm("attention_norm")>, Attention<C.attention(C.windows(Layer))>>,
                                Residual<RmsNorm<C.norm("mlp_norm")>, GatedMlp<C.mlp()>>> {};
 
-/// `Count` layers, dealt from the kinds of a model's pattern.
-template <i32 Count, template <i32> class Kind, class Kinds>
-struct LayerPattern;
-template <i32 Count, template <i32> class Kind, i32... K>
-struct LayerPattern<Count, Kind, std::integer_sequence<i32, K...>> : Cycle<Count, Kind<K>...> {};
-
 template <LlamaConfig C>
-struct LlamaLayers {
+struct LlamaKinds {
   template <i32 Layer>
-  using Kind = LlamaBlock<C, Layer>;
-  static constexpr i32 depth = C.layers;
-  static constexpr Value apply(Builder& b, Value x) {
-    using Kinds = std::make_integer_sequence<i32, period_of(C.layers, C.windows)>;
-    return LayerPattern<C.layers, Kind, Kinds>::apply(b, x);
-  }
+  using Block = LlamaBlock<C, Layer>;
 };
 
 /// The model as a type; `struct SmolLM2 : Llama<smollm2_135m> {};` gives it a name of its own.
 template <LlamaConfig C>
 struct Llama
-    : Sequential<TokenEmbedding<C.embedding()>, LlamaLayers<C>, RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
+    : Sequential<TokenEmbedding<C.embedding()>, WindowedLayers<C.layers, C.windows, LlamaKinds<C>::template Block>,
+                 RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
 
 inline constexpr CheckpointNames llama_names = checkpoint_names({
     {"embedding.weight", "model.embed_tokens.weight"},
