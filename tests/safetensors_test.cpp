@@ -2,7 +2,7 @@
 // Weight files: every stored type and every box of small tensors against plain references; files that are cut, damaged
 // or hostile, which must end in IoError and in nothing else; what the writer writes, read back.
 #include <cmath>
-#include <dovetail/io/checkpoint.hpp>
+#include <dovetail/io/safetensors.hpp>
 #include <dovetail/io/safetensors_writer.hpp>
 
 #include "catch.hpp"
@@ -34,6 +34,13 @@ std::string error_of(std::vector<std::byte> const& bytes) {
   return test::refusal<IoError>([&] { SafetensorsFile::from_memory(exact); });
 }
 std::string error_of(std::string const& header, std::size_t size) { return error_of(file_of(header, size)); }
+
+/// "1,1,1"
+std::string ones(int count) {
+  std::string text = "1";
+  while (--count > 0) text += ",1";
+  return text;
+}
 
 bool contains(std::string const& text, std::string_view part) { return text.find(part) != std::string::npos; }
 
@@ -286,6 +293,8 @@ TEST_CASE("each kind of wrong header is refused by name and number") {
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0]}})", 8, "must be two numbers"},
       {R"({"a":{"dtype":"F32","shape":[2],"data_offsets":[0,4,8]}})", 8, "must be two numbers"},
       {R"({"a":7})", 0, "tensor 'a' must be an object; it is 7"},
+      {R"({"a":{"dtype":"F32","shape":[)" + ones(65) + R"(],"data_offsets":[0,4]}})", 4,
+       "field 'shape' has 65 numbers; at most 64 are read"},
       {R"([])", 0, "does not begin with '{'"},
       {R"( {})", 0, "does not begin with '{'"},
       {"", 0, "does not begin with '{'"},
@@ -391,30 +400,12 @@ TEST_CASE("files that cannot be opened are named with the reason") {
     CHECK(moved.mapped() == (access == Access::map));
   }
   CHECK(contains(test::refusal<IoError>([&] { SafetensorsFile const file(scratch / "empty"); }), "has 0 bytes"));
-}
-
-TEST_CASE("a checkpoint finds the weights of a directory and suggests names") {
-  Scratch const scratch;
-  auto const error = [&](std::filesystem::path const& path) {
-    return test::refusal<IoError>([&] { Checkpoint const checkpoint(path); });
-  };
-  CHECK(contains(error(scratch / "none"), "no such file or directory"));
-  CHECK(contains(error(scratch.path()), "holds no model.safetensors"));
-  scratch.write("model.safetensors.index.json", "{}");
-  CHECK(contains(error(scratch.path()), "weights in several files are not read by this version"));
-  float const values[2] = {1, 2};
-  std::vector<TensorSource> const tensors = {tensor_source("model.layers.0.self_attn.q_proj.weight", {2}, values),
-                                             tensor_source("model.norm.weight", {2}, values)};
-  write_safetensors(scratch / "model.safetensors", tensors);
-  for (auto const& path : {scratch.path(), scratch / "model.safetensors"}) {
-    Checkpoint const checkpoint(path);
-    CHECK(checkpoint.names() == std::vector<std::string>{tensors[0].name, tensors[1].name});
-    CHECK(checkpoint.find("model.norm.weight") == &checkpoint.tensors()[1]);
-    CHECK(checkpoint.find("norm.weight") == nullptr);
-    std::string const missing = test::refusal<IoError>([&] { checkpoint.at("model.layers.0.attn.q_proj.weight"); });
-    CHECK(contains(missing,
-                   "has no tensor 'model.layers.0.attn.q_proj.weight' among its 2; did you mean "
-                   "'model.layers.0.self_attn.q_proj.weight'?"));
-    CHECK(!contains(test::refusal<IoError>([&] { checkpoint.at("zzz"); }), "did you mean"));
+  for (Access access : {Access::map, Access::copy}) {
+    std::filesystem::create_symlink("gone", scratch / "link");
+    CHECK(contains(error(scratch / "link", access), "link: is a link to 'gone', where there is no file"));
+    std::filesystem::remove(scratch / "link");
+    std::filesystem::create_symlink("link", scratch / "link");
+    CHECK(contains(error(scratch / "link", access), "cannot be opened"));
+    std::filesystem::remove(scratch / "link");
   }
 }

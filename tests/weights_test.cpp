@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Weights from files into ranks: half types, tied heads with and without a stored head on one stage and on two, and one
-// clear error for names and shapes that do not fit the model. Layouts that cut inside stored dims read exactly their
-// slices.
+// Weights from files into ranks: half types, tied heads with and without a stored head on one stage and on two, fused
+// and transposed tensors, names without their prefix, several files, and one clear error for names, shapes and numbers
+// that do not fit the model. Layouts that cut inside stored dims read exactly their slices.
 #include "catch.hpp"
 
 #include <dovetail/comm/threads.hpp>
@@ -20,11 +20,13 @@ namespace {
 
 using Tensors = std::map<std::string, std::pair<std::vector<dt::i64>, std::vector<float>>>;
 
-std::filesystem::path tiny() { return std::filesystem::path(DOVETAIL_TESTS_DIR) / "fixtures" / "tiny" / "llama-9-3"; }
+std::filesystem::path tiny(std::string const& name = "llama-9-3") {
+  return std::filesystem::path(DOVETAIL_TESTS_DIR) / "fixtures" / "tiny" / name;
+}
 
-Tensors read_all() {
+Tensors read_all(std::string const& name = "llama-9-3") {
   Tensors all;
-  dt::Checkpoint const file{tiny()};
+  dt::Checkpoint const file{tiny(name)};
   for (auto const& t : file.tensors()) {
     std::vector<float> values(static_cast<std::size_t>(t.elements()));
     std::vector<dt::Range> box;
@@ -57,9 +59,9 @@ std::vector<std::byte> file_of(Tensors const& tensors, dt::Element element = dt:
   return {file.bytes().begin(), file.bytes().end()};
 }
 
-std::vector<std::vector<double>> logits_of(std::vector<std::byte> const& file, std::string const& layout) {
-  dt::Model const model = dt::read_model(tiny());
-  dt::Checkpoint const checkpoint(dt::SafetensorsFile::from_memory(file, "memory"));
+std::vector<std::vector<double>> logits_of(dt::Checkpoint const& checkpoint, std::string const& layout,
+                                           std::string const& name) {
+  dt::Model const model = dt::read_model(tiny(name));
   auto const planned = dt::plan_layout(dt::read_layout(layout), model);
   dt::Plan const plan = planned.view();
   dt::CheckpointSource const source(checkpoint, model, plan);
@@ -73,9 +75,14 @@ std::vector<std::vector<double>> logits_of(std::vector<std::byte> const& file, s
       .logits;
 }
 
-std::string refusal(Tensors const& tensors) {
+std::vector<std::vector<double>> logits_of(std::vector<std::byte> const& file, std::string const& layout,
+                                           std::string const& name = "llama-9-3") {
+  return logits_of(dt::Checkpoint(dt::SafetensorsFile::from_memory(file, "memory")), layout, name);
+}
+
+std::string refusal(Tensors const& tensors, std::string const& name = "llama-9-3") {
   try {
-    logits_of(file_of(tensors), "tp2");
+    logits_of(file_of(tensors), "tp2", name);
   } catch (dt::IoError const& e) {
     return e.what();
   }
@@ -138,4 +145,106 @@ TEST_CASE("names and shapes that do not fit the model are named") {
   tensors = read_all();
   tensors["model.layers.0.self_attn.rotary_emb.inv_freq"] = {{2}, std::vector<float>(2)};
   CHECK(refusal(tensors).empty());  // a table that models compute: rightly left alone
+}
+
+TEST_CASE("fused and transposed tensors are cut as the layout says, in files of any element type") {
+  for (char const* name : {"gpt2", "phi3-fused", "falcon-7-1", "falcon-mha", "falcon-new"}) {
+    auto const tensors = read_all(name);
+    for (auto const element : {dt::Element::f32, dt::Element::bf16}) {
+      auto const file = file_of(tensors, element);
+      auto const whole = logits_of(file, "single", name);
+      for (auto const* layout : {"tp4", "pp2 tp2", "tp3=1:3:1", "tp2(embed)", "dp2 pp2"}) {
+        INFO(name << " as " << dt::name_of(element) << ", layout " << layout);
+        CHECK(logits_of(file, layout, name) == whole);
+      }
+    }
+  }
+}
+
+TEST_CASE("a fused tensor of other rows than the model's is refused") {
+  using Catch::Matchers::Contains;
+  auto tensors = read_all("phi3-fused");
+  auto& fused = tensors["model.layers.1.self_attn.qkv_proj.weight"];
+  fused.first[0] += 8, fused.second.resize(fused.second.size() + 8 * 48);
+  CHECK_THAT(refusal(tensors, "phi3-fused"), Contains("model.layers.1.self_attn.qkv_proj.weight") &&
+                                                 Contains("[104,48]") && Contains("one of several in 96 rows"));
+  tensors = read_all("gpt2");
+  auto& turned = tensors["transformer.h.0.attn.c_attn.weight"].first;
+  std::swap(turned[0], turned[1]);  // as most families store it
+  CHECK_THAT(refusal(tensors, "gpt2"), Contains("transformer.h.0.attn.c_attn.weight") && Contains("[108,36]") &&
+                                           Contains("stored the other way round"));
+}
+
+TEST_CASE("every row of a fused tensor is read by exactly one parameter") {
+  using Catch::Matchers::Contains;
+  auto const proof = [](auto const& change) -> std::string {
+    dt::Model model = dt::read_model(tiny("phi3-fused"));
+    change(model);
+    auto const planned = dt::plan_layout(dt::read_layout("single"), model);
+    dt::Checkpoint const checkpoint{tiny("phi3-fused")};
+    try {
+      dt::CheckpointSource const source(checkpoint, model, planned.view());
+    } catch (dt::IoError const& e) {
+      return e.what();
+    }
+    return "";
+  };
+  auto const slice_of = [](dt::Model& m, std::string const& role) -> dt::StoredSlice& {
+    for (auto& n : m.names)
+      if (n.role == role) return n.slice;
+    throw std::out_of_range(role);
+  };
+  CHECK(proof([](dt::Model&) {}).empty());
+  CHECK_THAT(proof([&](dt::Model& m) { slice_of(m, "layers.*.mlp.up.*").first = 0; }),
+             Contains("row 0 of tensor 'model.layers.0.mlp.gate_up_proj.weight'") && Contains("two parameters"));
+  CHECK_THAT(proof([&](dt::Model& m) { slice_of(m, "layers.*.attention.v.*").first -= 4; }),
+             Contains("qkv_proj.weight") && Contains("two parameters"));
+  CHECK_THAT(proof([&](dt::Model& m) {
+               slice_of(m, "layers.*.attention.k.*").first = slice_of(m, "layers.*.attention.v.*").first;
+             }),
+             Contains("row 48 of tensor 'model.layers.0.self_attn.qkv_proj.weight'") && Contains("no parameter"));
+}
+
+TEST_CASE("a file of the bare model lacks the prefix of its names") {
+  auto tensors = read_all("gpt2");
+  auto const whole = logits_of(file_of(tensors), "single", "gpt2");
+  Tensors bare;
+  for (auto const& [name, tensor] : tensors) bare[name.substr(std::string("transformer.").size())] = tensor;
+  bare["h.0.attn.bias"] = {{1, 1, 4, 4}, std::vector<float>(16)};  // a mask of old files
+  for (char const* layout : {"single", "tp3"}) CHECK(logits_of(file_of(bare), layout, "gpt2") == whole);
+}
+
+TEST_CASE("weights in several files load as from one") {
+  for (char const* name : {"llama-9-3", "gpt2", "falcon-new"}) {
+    auto const tensors = read_all(name);
+    dt::test::Scratch const scratch;
+    std::string map;
+    std::vector<std::vector<dt::TensorSource>> files(3);
+    std::size_t next = 0;
+    for (auto const& [tensor, content] : tensors) {
+      std::size_t const file = next++ % files.size();
+      files[file].push_back(dt::tensor_source(tensor, content.first, content.second));
+      map += (map.empty() ? "" : ", ") + ('"' + tensor + "\": \"part-" + std::to_string(file) + ".safetensors\"");
+    }
+    for (std::size_t f = 0; f < files.size(); ++f)
+      dt::write_safetensors(scratch.path() / ("part-" + std::to_string(f) + ".safetensors"), files[f]);
+    scratch.write("model.safetensors.index.json", "{\"metadata\": {}, \"weight_map\": {" + map + "}}");
+    dt::Checkpoint const sharded{scratch.path()};
+    auto const whole = logits_of(file_of(tensors), "single", name);
+    for (char const* layout : {"single", "tp4", "pp2 tp2"}) {
+      INFO(name << ", layout " << layout);
+      CHECK(logits_of(sharded, layout, name) == whole);
+    }
+  }
+}
+
+TEST_CASE("a weight that is no number is named with its place") {
+  using Catch::Matchers::Contains;
+  auto tensors = read_all("gpt2");
+  tensors["transformer.h.1.mlp.c_fc.weight"].second[144 * 2 + 5] = std::numeric_limits<float>::quiet_NaN();
+  CHECK_THROWS_WITH(logits_of(file_of(tensors), "tp2", "gpt2"),
+                    Contains("transformer.h.1.mlp.c_fc.weight") && Contains("[2,5] is NaN"));
+  tensors = read_all();
+  tensors["model.norm.weight"].second[7] = std::numeric_limits<float>::infinity();
+  CHECK_THROWS_WITH(logits_of(file_of(tensors), "pp2"), Contains("model.norm.weight") && Contains("[7] is infinite"));
 }

@@ -3,6 +3,7 @@
 // A message names the file, the tensor or field, the numbers met and what would work; text taken from a file is quoted
 // so that hostile names reach a terminal neither long nor with control characters.
 #pragma once
+#include <dovetail/meta/utf8.hpp>
 #include <sstream>
 #include <stdexcept>
 #include <string>
@@ -28,7 +29,8 @@ IoError io_error(Parts const&... parts) {
 /// The words for a value of errno.
 inline std::string reason(int error) { return error ? std::generic_category().message(error) : "reason unknown"; }
 
-/// Text from a file between single quotes: control characters shown as '?', cut after `longest` bytes, whole UTF-8.
+/// Text from a file between single quotes, cut after `longest` bytes; valid UTF-8 whatever the text. Control characters
+/// and bytes that belong to no character are shown as '?'.
 inline std::string in_quotes(std::string_view text, std::size_t longest = 120) {
   bool const cut = text.size() > longest;
   if (cut) {
@@ -36,7 +38,14 @@ inline std::string in_quotes(std::string_view text, std::size_t longest = 120) {
     text = text.substr(0, longest);
   }
   std::string shown = "'";
-  for (char c : text) shown += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
+  while (!text.empty()) {
+    std::size_t const size = utf8_character(text);
+    auto const byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
+    bool const control = byte(0) < 0x20 || byte(0) == 0x7f || (size == 2 && byte(0) == 0xc2 && byte(1) < 0xa0);
+    if (size && !control) shown += text.substr(0, size);
+    else shown += '?';
+    text.remove_prefix(size ? size : 1);
+  }
   return shown + (cut ? "...'" : "'");
 }
 

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: MIT
 // JSON from files that may be wrong or hostile: errors name the file, line and column; a key given twice is refused
-// (parsers keep the last one silently) and so is nesting without end. Configurations and the headers of weight files
-// are read through here; `json_field.hpp` takes typed values out of what this returns.
+// (parsers keep the last one silently) and so is what has no end: nesting, size, number of values. Configurations, the
+// index of a checkpoint and the headers of weight files are read through here; `json_field.hpp` takes typed values out.
 #pragma once
 #include <algorithm>
 #include <dovetail/io/mapped_file.hpp>
+#include <dovetail/meta/integer.hpp>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <string>
@@ -17,6 +18,10 @@ using Json = nlohmann::json;
 
 /// Deepest nesting of objects and arrays that is read.
 inline constexpr int json_depth_limit = 64;
+/// Longest file that `load_json` reads, in bytes: ten times the index of the largest models.
+inline constexpr std::size_t json_size_limit = 100'000'000;
+/// Most values of one text, objects and lists among them: what a short text can take of memory is bounded by it.
+inline constexpr i64 json_value_limit = 4'000'000;
 
 /// "file:line:column" of the character at `offset`.
 inline std::string json_position(std::string_view text, std::size_t offset, std::string const& file) {
@@ -27,10 +32,14 @@ inline std::string json_position(std::string_view text, std::size_t offset, std:
 }
 
 /// Parses `text`, which `file` names in errors.
-/// @throws IoError where it is not JSON (UTF-8), has a key twice in one object, or nests deeper than the limit.
+/// @throws IoError where it is not JSON (UTF-8), has a key twice in one object, or is beyond a limit.
 inline Json parse_json(std::string_view text, std::string const& file) {
   std::vector<std::set<std::string, std::less<>>> keys;  // of the objects that are open
+  i64 values = 0;
   auto const check = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    bool const ends = event == Json::parse_event_t::object_end || event == Json::parse_event_t::array_end;
+    if (!ends && event != Json::parse_event_t::key && ++values > json_value_limit)
+      throw io_error(file, ": holds more than ", json_value_limit, " values, the most that are read");
     if (event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start) {
       if (depth >= json_depth_limit) throw io_error(file, ": nested deeper than ", json_depth_limit, " levels");
     }
@@ -56,6 +65,9 @@ inline Json parse_json(std::string_view text, std::string const& file) {
 inline Json load_json(std::filesystem::path const& path) {
   MappedFile const file(path);
   if (file.bytes().empty()) throw io_error(file.path(), ": is empty; JSON is expected");
+  if (file.bytes().size() > json_size_limit)
+    throw io_error(file.path(), ": has ", file.bytes().size(), " bytes; of JSON at most ", json_size_limit,
+                   " are read: is it another file?");
   return parse_json(file.text(), file.path());
 }
 

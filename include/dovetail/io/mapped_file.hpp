@@ -32,7 +32,7 @@ class MappedFile {
   explicit MappedFile(std::filesystem::path const& path, Access access = Access::map) : path_(path.string()) {
     std::error_code failed;
     auto const status = std::filesystem::status(path, failed);
-    if (status.type() == std::filesystem::file_type::not_found) throw io_error(path_, ": no such file");
+    if (status.type() == std::filesystem::file_type::not_found) throw absent(path);
     if (failed) throw io_error(path_, ": cannot be opened (", failed.message(), ")");
     if (status.type() == std::filesystem::file_type::directory)
       throw io_error(path_, ": is a directory; a file is expected");
@@ -64,6 +64,13 @@ class MappedFile {
   bool mapped() const { return mapped_; }
 
  private:
+  IoError absent(std::filesystem::path const& path) const {
+    std::error_code none;
+    auto const target = std::filesystem::read_symlink(path, none);  // caches of models are folders of links
+    if (none) return io_error(path_, ": no such file");
+    return io_error(path_, ": is a link to ", in_quotes(target.string()), ", where there is no file; get it again");
+  }
+
   /// True where the file is mapped, or empty; false where the system cannot map it.
   bool map() {
 #if __has_include(<sys/mman.h>)

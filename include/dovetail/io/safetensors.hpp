@@ -5,7 +5,7 @@
 #pragma once
 #include <dovetail/io/read_slice.hpp>
 #include <dovetail/io/safetensors_header.hpp>
-#include <dovetail/io/suggest.hpp>
+#include <dovetail/io/tensor_list.hpp>
 #include <memory>
 
 namespace dovetail {
@@ -30,22 +30,10 @@ class SafetensorsFile {
   std::string const& name() const { return *name_; }
 
   /// The tensor of this name, or nullptr.
-  TensorEntry const* find(std::string_view name) const {
-    auto const at = std::lower_bound(header_.tensors.begin(), header_.tensors.end(), name,
-                                     [](TensorEntry const& t, std::string_view wanted) { return t.name < wanted; });
-    return at != header_.tensors.end() && at->name == name ? &*at : nullptr;
-  }
+  TensorEntry const* find(std::string_view name) const { return find_tensor(tensors(), name); }
 
   /// The tensor of this name. @throws IoError that lists the closest names where there is none
-  TensorEntry const& at(std::string_view name) const {
-    if (auto const* found = find(name)) return *found;
-    std::vector<std::string> names;
-    for (auto const& tensor : header_.tensors) names.push_back(tensor.name);
-    std::string near;
-    for (auto const& candidate : closest(name, names)) near += (near.empty() ? "" : ", ") + in_quotes(candidate);
-    throw io_error(*name_, ": has no tensor ", in_quotes(name), " among its ", names.size(),
-                   near.empty() ? "" : "; did you mean ", near, near.empty() ? "" : "?");
-  }
+  TensorEntry const& at(std::string_view name) const { return tensor_named(tensors(), name, *name_); }
 
  private:
   SafetensorsFile(std::span<std::byte const> bytes, std::string name)

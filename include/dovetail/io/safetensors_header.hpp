@@ -13,6 +13,9 @@ namespace dovetail {
 /// Longest header that the format allows, in bytes.
 inline constexpr i64 safetensors_header_limit = 100'000'000;
 
+/// Most dims of a stored tensor.
+inline constexpr std::size_t safetensors_dims_limit = 64;
+
 /// Key of the header that holds strings about the file and names no tensor.
 inline constexpr char const* safetensors_metadata_key = "__metadata__";
 
@@ -66,6 +69,9 @@ inline TensorEntry read_entry(std::string const& name, Json const& fields, std::
     auto const at = fields.find(key);
     if (at == fields.end()) throw io_error(where, ": field ", in_quotes(key), " is missing");
     if (!at->is_array()) throw io_error(where, ": field ", in_quotes(key), " must be a list; it is ", json_kind(*at));
+    if (at->size() > safetensors_dims_limit)
+      throw io_error(where, ": field ", in_quotes(key), " has ", at->size(), " numbers; at most ",
+                     safetensors_dims_limit, " are read");
     std::vector<i64> numbers;
     for (std::size_t i = 0; i < at->size(); ++i)
       numbers.push_back(whole_number((*at)[i], std::string(key) + "[" + std::to_string(i) + "]", where));

@@ -25,13 +25,18 @@ inline std::size_t edit_distance(std::string_view a, std::string_view b) {
   return row.back();
 }
 
-/// At most `most` of `names`, closest first.
+/// At most `most` of `names`, closest first. Of very many long names the first are looked at: an error must not take
+/// minutes.
 inline std::vector<std::string> closest(std::string_view wanted, std::vector<std::string> const& names,
                                         std::size_t most = 3) {
+  std::size_t budget = std::size_t{1} << 27;  // of pairs of characters: less than a second
   std::vector<std::pair<std::size_t, std::string>> near;
   for (auto const& name : names) {
-    std::size_t const longer = (std::max)(wanted.size(), name.size());
-    if (longer > 512) continue;  // no checkpoint has such names, and the distance costs their product
+    std::size_t const longer = (std::max)(wanted.size(), name.size()), shorter = (std::min)(wanted.size(), name.size());
+    if (2 * (longer - shorter) > longer) continue;  // too far apart by their lengths alone
+    std::size_t const pairs = longer * (shorter + 1);
+    if (longer > 512 || pairs > budget) continue;  // no checkpoint has such names, and the distance costs their product
+    budget -= pairs;
     if (std::size_t const d = edit_distance(wanted, name); 2 * d <= longer) near.emplace_back(d, name);
   }
   std::sort(near.begin(), near.end());

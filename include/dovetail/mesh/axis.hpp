@@ -7,6 +7,7 @@
 
 namespace dovetail {
 
+inline constexpr i64 max_ranks = 1000000;  ///< of one stage, all of its replicas counted
 inline constexpr i64 max_share = 1 << 20;  ///< shares are ratios: products with them must not overflow
 
 /// Stated shares of the ranks of an axis: `Shares<3, 1>` gives the first rank three quarters.

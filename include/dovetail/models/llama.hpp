@@ -34,6 +34,7 @@ struct LlamaConfig {
     c.qk_norm = qk_norm, c.epsilon = epsilon, c.rope = rope, c.window = window;
     return c;
   }
+  constexpr AttentionConfig attention() const { return attention(windows(0)); }  ///< of the first layer
   constexpr MlpConfig mlp() const {
     MlpConfig c;
     c.embed_size = embed_size, c.ffn_size = ffn_size, c.bias = mlp_bias;

@@ -184,7 +184,16 @@ constexpr bool Builder::finish(Value result) {
     settled_meshes = settled_meshes && longest == plan.stages[s].mesh;
     Stage& stage = plan.stages[s];
     stage.ranks = 1, stage.base = base;
-    for (i32 a = plan.above; a < stage.mesh.size(); ++a) stage.ranks *= stage.mesh[a]->size;
+    i64 all = 1;
+    for (i32 a = 0; a < stage.mesh.size(); ++a) {
+      i64 const size = stage.mesh[a]->size;
+      if (all > max_ranks / (size < 1 ? 1 : size)) {
+        fail(Verdict{.rule = Rule::plan_room, .axis = stage.mesh[a], .op = "max_ranks", .extent = max_ranks});
+        break;
+      }
+      all *= size;
+      if (a >= plan.above) stage.ranks *= size;
+    }
     base += stage.ranks;
   }
   preset_meshes_ = found;

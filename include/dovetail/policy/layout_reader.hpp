@@ -190,7 +190,7 @@ class Reader {
     return d;
   }
 
-  /// Bounds what a plan would meet as a broken invariant: axes of one stage, and the depth of nesting.
+  /// Bounds what a plan would meet as a broken invariant: axes and ranks of one stage, and the depth of nesting.
   void check_room(std::size_t from, std::vector<Policy> const& to) const {
     std::size_t policies = layout_.roles.size() + layout_.outer.size() + layout_.inner.size();
     for (auto const& stage : layout_.stages) policies += in_stage_ && &stage == &to ? stage.size() : 0;
@@ -202,6 +202,10 @@ class Reader {
         if (std::find(axes.begin(), axes.end(), p.axis) == axes.end()) axes.push_back(p.axis);
     if (axes.size() > static_cast<std::size_t>(max_axes))
       fail_at(from, words("states more than ", max_axes, " axes, the most that a stage may have"));
+    i64 ranks = 1;
+    for (auto const* axis : axes)
+      if ((ranks *= axis->size) > max_ranks)
+        fail_at(from, "states more than 1,000,000 ranks of one stage, the most that there may be");
   }
 
   /// axis [size [=shares]] [(dims)] [@roles]; an axis without a size is one that stands before.

@@ -5,6 +5,7 @@
 #pragma once
 #include <algorithm>
 #include <dovetail/io/checkpoint.hpp>
+#include <dovetail/io/finite.hpp>
 #include <dovetail/run/model.hpp>
 #include <dovetail/run/stored_parts.hpp>
 #include <dovetail/run/weight_store.hpp>
@@ -132,6 +133,7 @@ class CheckpointSource {
           Range const box[] = {{from, to}, rows};
           piece.resize(static_cast<std::size_t>(rows.size() * (to - from)));
           read_slice(entry, box, piece.data());
+          check_finite<Scalar>(entry, box, piece);
           for (i64 r = 0; r < rows.size(); ++r)
             for (i64 k = 0; k < to - from; ++k)
               out[r * width + left + k] = piece[static_cast<std::size_t>(k * rows.size() + r)];
@@ -149,6 +151,7 @@ class CheckpointSource {
       read_slice(entry, box, out);
       i64 n = 1;
       for (Range const& r : box) n *= r.size();
+      check_finite<Scalar>(entry, box, {out, static_cast<std::size_t>(n)});
       out += n;
       return;
     }
