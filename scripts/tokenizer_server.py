@@ -49,6 +49,8 @@ class Server:
         if not (model / "tokenizer.json").is_file():
             raise Refused(f"{model}: holds no tokenizer.json")
         self.tokenizer = Tokenizer.from_file(str(model / "tokenizer.json"))
+        self.tokenizer.no_truncation()  # the file may ask for both; a text is encoded as it is, all of it
+        self.tokenizer.no_padding()
         self.vocabulary = 1 + max(self.tokenizer.get_vocab(with_added_tokens=True).values(), default=-1)
         self.template = None
         self.tokens = {}

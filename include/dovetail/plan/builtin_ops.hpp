@@ -16,7 +16,7 @@ inline constexpr Op gelu_tanh{.name = "gelu_tanh", .elementwise = true};  ///< i
 inline constexpr Op scale{.name = "scale", .elementwise = true};
 inline constexpr Op softcap{.name = "softcap", .elementwise = true};  ///< cap tanh(x / cap)
 inline constexpr Op add_row{.name = "add_row", .elementwise = true, .additive = true};
-inline constexpr Op element_sum{.name = "element_sum", .elementwise = true, .additive = true};
+inline constexpr Op element_sum{.name = "element_sum", .elementwise = true};
 inline constexpr Op center{.name = "center", .elementwise = true};
 inline constexpr Op square_sum{.name = "square_sum", .elementwise = true};
 inline constexpr Op rms_scale{.name = "rms_scale", .elementwise = true};
