@@ -5,30 +5,11 @@
 #include <numeric>
 
 #include "catch.hpp"
-#include "legal_layout.hpp"
-#include "split_run.hpp"
+#include "field_cases.hpp"
 
 namespace {
 
-using namespace dovetail;
-using tiny::Sizes;
-
-tiny::Model model_with(Sizes const& s, i32 layers = 2) {
-  return tiny::model_of("case", layers, 1, s,
-                        [](Builder& b, Value v, Sizes const& z, i32) { return tiny::pre_norm_block(b, v, z); });
-}
-/// What differs from the unsplit model in each of the layouts; empty where nothing does.
-std::string differences(tiny::Model const& model, std::vector<std::string> const& layouts) {
-  std::string text;
-  auto const script = split_run::script_of(model, 7);
-  auto const whole = split_run::run_whole(model, script);
-  for (auto const& layout : layouts) {
-    LayoutPlan const planned = plan_layout(read_layout(layout), model.layers, model.apply);
-    auto const found = split_run::differences(planned.view(), script, whole);
-    if (!found.empty()) text += layout + ": " + found + "\n";
-  }
-  return text;
-}
+using namespace field_cases;
 
 LayoutPlan plan_of_llama(LlamaConfig const& c, std::string const& layout) {
   return plan_layout(read_layout(layout), c.layers, [&](Builder& b, Value ids) { return llama(b, ids, c); });
@@ -37,36 +18,6 @@ LlamaConfig llama_with(i64 heads, i64 kv_heads, i64 vocab, i32 layers = 2) {
   return {64, layers, heads, kv_heads, 64, 256, vocab};
 }
 
-/// The leaf of the first parameter whose name ends so.
-Tensor const& leaf_of(Plan const& plan, std::string const& ending) {
-  for (auto const& p : plan.parameters)
-    if (std::string(p.name.chars).ends_with(ending)) return plan.values[p.value];
-  throw std::invalid_argument("no parameter " + ending);
-}
-/// What each rank holds, or owns, of the first dim of a parameter.
-std::vector<Range> held_by_ranks(Plan const& plan, std::string const& ending, bool own = false) {
-  Tensor const& t = leaf_of(plan, ending);
-  std::vector<Range> ranges;
-  for (i64 r = 0; r < plan.ranks(); ++r) {
-    auto const at = plan.place_of(r).at;
-    ranges.push_back(own ? owned(t.dims[0], t.places, plan.mesh(0), at) : held(t.dims[0], t.places, plan.mesh(0), at));
-  }
-  return ranges;
-}
-std::vector<i64> sizes_of(std::vector<Range> const& ranges) {
-  std::vector<i64> sizes;
-  for (auto const& r : ranges) sizes.push_back(r.size());
-  return sizes;
-}
-/// Owned ranges follow one another from 0 to `size`.
-bool tile(std::vector<Range> const& ranges, i64 size) {
-  i64 at = 0;
-  for (auto const& r : ranges) {
-    if (r.size() && r.lo != at) return false;
-    at += r.size();
-  }
-  return at == size;
-}
 std::string refusal_of(LlamaConfig const& c, std::string const& layout) {
   try {
     plan_of_llama(c, layout);
@@ -75,8 +26,6 @@ std::string refusal_of(LlamaConfig const& c, std::string const& layout) {
   }
   return "";
 }
-
-using Sized = std::vector<i64>;
 
 // ---- heads, vocabulary and ffn that the ranks do not divide
 
@@ -122,8 +71,8 @@ TEST_CASE("any vocabulary splits over any ranks, without padding") {
     i64 vocab;
     i64 ranks;
   };
-  for (auto const& [vocab, ranks] :
-       {Case{250682, 8}, Case{49954, 16}, Case{32001, 2}, Case{151851, 2}, Case{129280, 24}, Case{151552, 6}}) {
+  for (auto const& [vocab, ranks] : {Case{250682, 8}, Case{49954, 16}, Case{32001, 2}, Case{151851, 2}, Case{151669, 4},
+                                     Case{129280, 24}, Case{151552, 6}}) {
     CAPTURE(vocab, ranks);
     LlamaConfig const c = llama_with(96, 8, vocab);
     auto const planned = plan_of_llama(c, "tp" + std::to_string(ranks));
@@ -153,14 +102,20 @@ TEST_CASE("a vocabulary that does not divide gives the logits and tokens of the 
   }
 }
 
-/// A head over one hidden element: the logit of token i is -1 - i / vocab, all of them negative.
-tiny::Model negative_model(i64 vocab_size) {
-  return {"negative", 1, vocab_size, [=](Builder& b, Value ids) {
-            return lm_head(b, token_embedding(b, ids, EmbeddingConfig{vocab_size, 1}), LmHeadConfig{vocab_size, 1});
+/// A head over one hidden element. @param cap of the logits; 0: none
+tiny::Model head_model(i64 vocab_size, double cap = 0) {
+  return {"head", 1, vocab_size, [=](Builder& b, Value ids) {
+            LmHeadConfig const head{vocab_size, 1, false, Name{"head.weight"}, cap};
+            return lm_head(b, token_embedding(b, ids, EmbeddingConfig{vocab_size, 1}), head);
           }};
 }
-/// Best token of each position, on the ranks of a layout.
-std::vector<Choice> best_tokens(tiny::Model const& model, std::string const& layout, std::vector<i32> const& ids) {
+/// Logits that are all negative, that of token i being -1 - i / vocab.
+auto negative(i64 vocab_size) {
+  return [=](i64 id) { return -1 - static_cast<double>(id) / static_cast<double>(vocab_size); };
+}
+/// Best token of each position, on the ranks of a layout. @param logit_of  token -> its logit
+std::vector<Choice> best_tokens(tiny::Model const& model, auto const& logit_of, std::string const& layout,
+                                std::vector<i32> const& ids) {
   LayoutPlan const planned = plan_layout(read_layout(layout), model.layers, model.apply);
   Plan const plan = planned.view();
   auto const tokens = static_cast<i64>(ids.size());
@@ -171,10 +126,8 @@ std::vector<Choice> best_tokens(tiny::Model const& model, std::string const& lay
   world.run([&](ThreadCommunicator& comm) {
     Reference device;
     auto const source = [&](std::string const& name, WeightShape const& shape, std::span<double> room) {
-      for (std::size_t i = 0; i < room.size(); ++i) {
-        auto const id = static_cast<double>(shape.ranges[0].lo) + static_cast<double>(i);
-        room[i] = name == "head.weight" ? -1 - id / static_cast<double>(model.vocab_size) : 1;
-      }
+      for (std::size_t i = 0; i < room.size(); ++i)
+        room[i] = name == "head.weight" ? logit_of(shape.ranges[0].lo + static_cast<i64>(i)) : 1;
     };
     Executor<Reference, ThreadCommunicator> executor(plan, device, comm, source, ExecutorOptions{1, 8});
     executor.forward(RunShape{run.data(), 1}, given);
@@ -189,14 +142,29 @@ std::vector<Choice> best_tokens(tiny::Model const& model, std::string const& lay
 
 TEST_CASE("a token that does not exist is never the best, though all real logits are negative") {
   for (auto const& [vocab, layout] : {std::pair<i64, char const*>{32001, "tp2"}, {32001, "tp7"}, {5, "tp4"}})
-    for (auto const& c : best_tokens(negative_model(vocab), layout, {0, 3})) {
+    for (auto const& c : best_tokens(head_model(vocab), negative(vocab), layout, {0, 3})) {
       CHECK(c.index == 0);
       CHECK(c.value == -1);
     }
+  for (i64 vocab : {5, 65537})  // a cap brings the logits nearer to 0, where a padded one would stand
+    for (auto const& c : best_tokens(head_model(vocab, 0.25), negative(vocab), "tp7", {0, 3})) {
+      CHECK(c.index == 0);
+      CHECK(c.value < -0.2);
+    }
+}
+
+TEST_CASE("of equal logits the lowest token is the best on every rank, whoever holds it") {
+  for (char const* layout : {"single", "tp2", "tp3", "tp5", "tp8", "tp3=1:0:2", "a2(vocab) b3(vocab)"}) {
+    INFO(layout);
+    for (i64 lowest : {0, 1, 2, 4, 6}) {
+      auto const tied = [=](i64 id) { return id >= lowest && (id - lowest) % 2 == 0 ? 0.5 : -0.5; };
+      for (auto const& c : best_tokens(head_model(7), tied, layout, {0, 3})) CHECK(c.index == lowest);
+    }
+  }
 }
 
 TEST_CASE("a rank without a part of the vocabulary is neutral: 5 tokens on 8 ranks") {
-  for (auto const& c : best_tokens(negative_model(5), "tp8", {4, 0, 2})) CHECK(c.index == 0);
+  for (auto const& c : best_tokens(head_model(5), negative(5), "tp8", {4, 0, 2})) CHECK(c.index == 0);
   Sizes const s{.embed = 6, .heads = 8, .kv_heads = 8, .head_size = 2, .ffn = 8, .vocab = 5, .tied = true};
   CHECK(differences(model_with(s), {"tp8", "tp8(vocab)"}) == "");
 }

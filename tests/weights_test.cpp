@@ -121,6 +121,14 @@ TEST_CASE("a tied head works on one stage and on two, whether the file stores it
   }
 }
 
+TEST_CASE("a stored head that differs from the embedding it is tied to is refused") {
+  auto tensors = read_all();
+  tensors["lm_head.weight"] = tensors["model.embed_tokens.weight"];
+  tensors["lm_head.weight"].second[11] += 1;
+  CHECK_THAT(refusal(tensors), Catch::Contains("'lm_head.weight' differs from 'model.embed_tokens.weight'") &&
+                                   Catch::Contains("'tie_word_embeddings' must be false"));
+}
+
 TEST_CASE("names and shapes that do not fit the model are named") {
   using Catch::Matchers::Contains;
   auto tensors = read_all();

@@ -13,6 +13,7 @@
 #include <string>
 #include <utility>
 
+/// Dims, axes, layers and policies as types; the plans that follow from them, and what runs plans on ranks.
 namespace dovetail {
 
 /// How elements are combined, always in group order. Integers wrap, f16 and bf16 are combined in f32 and rounded once.
@@ -22,8 +23,9 @@ enum class Reduction : std::uint8_t { sum, maximum, arg_max };
 
 /// What moves bytes between ranks; a barrier moves none.
 enum class Exchange : std::uint8_t { all_reduce, reduce_scatter, all_gather, all_to_all, broadcast, point_to_point };
-inline constexpr int exchange_kinds = 6;
+inline constexpr int exchange_kinds = 6;  ///< how many Exchange has
 
+/// The word for it in messages.
 constexpr char const* name_of(Reduction r) {
   constexpr char const* names[] = {"sum", "maximum", "arg_max"};
   return names[static_cast<int>(r)];

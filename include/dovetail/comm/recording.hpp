@@ -23,6 +23,7 @@ struct Recorded {
   friend bool operator==(Recorded const&, Recorded const&) = default;
 };
 
+/// A communicator that keeps a record of each call and hands it on to `Inner`: what tests compare with a plan.
 template <Communicator Inner>
 class RecordingCommunicator {
  public:

@@ -42,7 +42,8 @@ void reduce_with(void const* const* sources, int n, void* out, i64 count, Load l
 template <class Stored, class Sum, class Load, class Store>
 void reduce_numbers(void const* const* sources, int n, void* out, i64 count, Reduction r, Load load, Store store) {
   auto const add = [](Sum a, Sum b) { return static_cast<Sum>(a + b); };
-  auto const larger = [](Sum a, Sum b) { return b > a || b != b ? b : a; };  // a NaN on either side stays
+  // A NaN on either side stays.
+  auto const larger = [](Sum a, Sum b) { return b > a || b != b ? b : a; };  // NOLINT(misc-redundant-expression)
   if (r == Reduction::sum) {
     reduce_with<Stored, Sum>(sources, n, out, count, load, add, store);
   } else {

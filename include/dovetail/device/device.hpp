@@ -27,6 +27,7 @@ struct WeightShape {
   }
 };
 
+/// What runs the steps of one rank: its number type, memory, weights and table of kernels.
 template <class D>
 concept Device = requires(D& d, D const& c, WeightShape const& shape, typename D::Weight& w,
                           std::span<KernelRow<D> const> t) {

@@ -42,6 +42,7 @@ struct ChoiceRule {
   std::uint64_t seed = 0;  ///< of this sequence and step: noise is a function of (seed, global token id)
 };
 
+/// What a kernel is given for one step: the rank's local operands, parameters and results, and the op's numbers.
 template <class Device>
 struct KernelCall {
   Device* device = nullptr;
@@ -57,6 +58,7 @@ struct KernelCall {
   double number(int i) const { return step->numbers[i]; }
 };
 
+/// Computes one op on one device. It writes every element of its results and keeps no reference to them.
 template <class Device>
 using Kernel = void (*)(KernelCall<Device> const&);
 

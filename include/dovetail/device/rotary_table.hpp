@@ -47,6 +47,7 @@ struct RotaryNumbers {
   }
 };
 
+/// Sines and cosines of one rotary embedding, worked out when a position is first asked for.
 template <class Scalar>
 class RotaryTable {
  public:

@@ -60,6 +60,7 @@ constexpr i64 local_width(Dims const& d, Places const& places, Mesh const& mesh,
   for (i32 k = leading_symbols(d); k < d.size(); ++k) n *= held(d[k], places, mesh, at).size();
   return n;
 }
+/// Elements of its part of all dims: rows times width.
 constexpr i64 local_elements(Dims const& d, Places const& places, Mesh const& mesh, Coordinate const& at,
                              RunShape run) {
   return local_rows(d, places, mesh, at, run) * local_width(d, places, mesh, at);

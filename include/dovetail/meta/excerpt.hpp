@@ -8,7 +8,7 @@
 
 namespace dovetail {
 
-/// At most `longest` bytes of `text` around the one at `at`; control characters and bytes that are no UTF-8 as \x1b.
+/// At most `longest` bytes of `text` around the one at `at`; control characters and bytes that are no UTF-8 as `\x1b`.
 inline std::string excerpt(std::string_view text, std::size_t at = 0, std::size_t longest = 60) {
   constexpr char const* hex = "0123456789abcdef";
   auto const inside = [&](std::size_t i) { return (static_cast<unsigned char>(text[i]) & 0xc0) == 0x80; };

@@ -8,7 +8,9 @@ namespace dovetail {
 using i64 = std::int64_t;  ///< extents, element counts, bytes: a layer of a large model passes 2^31 elements
 using i32 = std::int32_t;  ///< indices of values, steps, loops and stages in a plan
 
-inline constexpr i64 KiB = i64{1} << 10, MiB = i64{1} << 20, GiB = i64{1} << 30;
+inline constexpr i64 KiB = i64{1} << 10;  ///< in bytes, as are MiB and GiB
+inline constexpr i64 MiB = i64{1} << 20;  ///< 1024 KiB
+inline constexpr i64 GiB = i64{1} << 30;  ///< 1024 MiB
 
 /// Half-open range [lo, hi) of global indices.
 struct Range {
@@ -24,6 +26,7 @@ constexpr Range intersect(Range a, Range b) {
   return {lo, hi > lo ? hi : lo};
 }
 
+/// a / b, rounded up. @pre a >= 0, b > 0
 constexpr i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
 
 }  // namespace dovetail

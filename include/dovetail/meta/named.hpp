@@ -14,6 +14,7 @@ enum class Follows : std::uint8_t {
   partition,  ///< no overlap, an extent known only from data (slots of batch and sequence)
 };
 
+/// A dim as plans know it. Its identity is its address: two dims of one name are two dims.
 struct DimInfo {
   char const* name = "";
   DimInfo const* leader = nullptr;
@@ -31,6 +32,7 @@ struct DimInfo {
   }
 };
 
+/// An axis as plans know it: name, ranks, and what each has a share of. Its identity is its address.
 struct AxisInfo {
   char const* name = "";
   i32 size = 1;
@@ -66,10 +68,13 @@ struct named {
   static constexpr LayerInfo layer{};
 };
 
+/// Identity of the dim D in plans.
 template <class D>
 inline constexpr DimInfo const* dim_of = &named<D>::dim;
+/// Identity of the axis A in plans.
 template <class A>
 inline constexpr AxisInfo const* axis_of = &named<A>::axis;
+/// Identity of the layer L in plans.
 template <class L>
 inline constexpr LayerInfo const* layer_of = &named<L>::layer;
 

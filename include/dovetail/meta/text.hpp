@@ -16,6 +16,7 @@ struct Text {
   }
 };
 
+/// True where two texts have the same characters, wherever they lie.
 constexpr bool same_text(char const* a, char const* b) {
   while (*a && *a == *b) ++a, ++b;
   return *a == *b;
@@ -45,6 +46,7 @@ struct Name {
   friend constexpr bool operator==(Name const& a, Name const& b) { return same_text(a.chars, b.chars); }
 };
 
+/// A Name of these characters. @throws CapacityError where they are too many
 constexpr Name name(char const* text) { return Name{}.append(text); }
 
 /// Printable ASCII: what every name consists of.

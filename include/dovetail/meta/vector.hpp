@@ -112,6 +112,7 @@ class List {
   constexpr T& back() { return (*this)[count_ - 1]; }
   constexpr T const& back() const { return (*this)[count_ - 1]; }
 
+  /// A place in the list, by index: it stays good while the list grows.
   template <class Owner>
   struct Iterator {
     Owner* list = nullptr;

@@ -6,6 +6,7 @@
 
 namespace dovetail {
 
+/// Rules of layouts. Each has a page of its name in docs/errors.
 enum class Rule : std::uint8_t {
   ok,
   placement_split,      ///< more ranks than units, or a share that gives a rank no unit
@@ -29,8 +30,9 @@ enum class Rule : std::uint8_t {
   name_legal,           ///< a name that is empty or not printable, or two axes of one name in one stage
   plan_room,            ///< more of something than a bounded part of the plan takes
 };
-inline constexpr int rule_count = 21;
+inline constexpr int rule_count = 21;  ///< how many Rule has
 
+/// What is wrong with a layout: the rule, and the names and numbers that its sentence needs.
 struct Verdict {
   Rule rule = Rule::ok;
   LayerInfo const* layer = nullptr;  ///< innermost layer of the user's types

@@ -113,8 +113,6 @@ constexpr CheckpointNames falcon_names(FalconConfig const& c) {
   });
 }
 inline constexpr char const* falcon_unread[] = {"transformer.h.*.self_attention.rotary_emb.inv_freq"};
-inline constexpr char const* falcon_tied_unread[] = {"transformer.h.*.self_attention.rotary_emb.inv_freq",
-                                                     "lm_head.weight"};
 
 namespace models {
 

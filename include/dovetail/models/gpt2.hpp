@@ -77,10 +77,8 @@ constexpr CheckpointNames gpt2_names(Gpt2Config const& c) {
       {"layers.*.mlp.down.*", "transformer.h.*.mlp.c_proj.*", {.transposed = true}},
   });
 }
-/// Masks that old files carry, and a head stored although it is tied.
+/// Masks that old files carry.
 inline constexpr char const* gpt2_unread[] = {"transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias"};
-inline constexpr char const* gpt2_tied_unread[] = {"transformer.h.*.attn.bias", "transformer.h.*.attn.masked_bias",
-                                                   "lm_head.weight"};
 
 namespace models {
 

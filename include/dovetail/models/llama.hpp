@@ -96,9 +96,8 @@ inline constexpr CheckpointNames llama_names = checkpoint_names({
     {"layers.*.mlp.up.*", "model.layers.*.mlp.up_proj.*"},
     {"layers.*.mlp.down.*", "model.layers.*.mlp.down_proj.*"},
 });
-/// Tensors that files carry and no model of the family reads: a head stored although it is tied, computed tables.
+/// Tensors that files carry and no model of the family reads: computed tables.
 inline constexpr char const* llama_unread[] = {"model.layers.*.self_attn.rotary_emb.inv_freq"};
-inline constexpr char const* llama_tied_unread[] = {"model.layers.*.self_attn.rotary_emb.inv_freq", "lm_head.weight"};
 
 namespace models {
 

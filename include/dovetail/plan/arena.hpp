@@ -11,6 +11,7 @@ namespace dovetail {
 
 inline constexpr i64 arena_alignment = 64;  ///< bytes: offsets and sizes are multiples, a cache line or a wide vector
 
+/// Where the values of one rank lie in one block of memory, in one run.
 struct Arena {
   List<i64> offset{};  ///< byte offset by value id; -1: not in the arena
   List<i32> buffer{};  ///< by value id: equal where values share a buffer; -1: not in the arena
@@ -21,6 +22,7 @@ struct Arena {
   constexpr bool shares_buffer(i32 a, i32 b) const { return buffer[a] >= 0 && buffer[a] == buffer[b]; }
 };
 
+/// Makes the arena of one rank for runs of any extents, so that what all runs share is worked out once.
 class ArenaPlanner {
  public:
   /// @param plan must live as long as this.
@@ -94,7 +96,8 @@ class ArenaPlanner {
     List<char> square;
     for (i32 i = 0; i < n; ++i)
       for (i32 k = 0; k < n; ++k)
-        square.push(k < i ? square[k * n + i] : k > i && buffers.meet(buffers.leaders()[i], buffers.leaders()[k]));
+        if (k < i) square.push(square[k * n + i]);
+        else square.push(k > i && buffers.meet(buffers.leaders()[i], buffers.leaders()[k]) ? 1 : 0);
     conflicts_ = Array<char>(square);
     auto const alive = [&](i32 block, i64 moment) {
       for (i32 m = blocks_[block].begin; m < blocks_[block].end; ++m)

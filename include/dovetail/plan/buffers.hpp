@@ -7,6 +7,7 @@
 
 namespace dovetail {
 
+/// The values of one stage in groups that share a buffer; each group has a leader.
 class Buffers {
  public:
   constexpr Buffers(Plan const& plan, i32 stage) : plan_(&plan), lives_(lifetimes(plan, stage)) {

@@ -44,6 +44,7 @@ struct AxisPath {
   Name path{};
 };
 
+/// What layers speak to: it records and places each op, and keeps the first rule that a layout breaks.
 class Builder {
  public:
   PlanDraft plan{};

@@ -105,7 +105,7 @@ inline void add_exchanges(LayoutFigures& f, Plan const& plan) {
       for (auto const& s : plan.steps)
         if (s.stage == at.stage && communicates(s.kind) && s.axis == a) times += plan.executions(s.loop);
       if (!times || mesh[a]->size == 1) continue;
-      Exchange group{mesh[a]->name, {}, times};
+      AxisExchange group{mesh[a]->name, {}, times};
       for (i32 i = 0; i < mesh[a]->size; ++i) {
         group.devices.push_back(rank_along(plan, d.rank, a, i));
         if (group.devices.back() != d.rank) add_once(d.peers, group.devices.back());

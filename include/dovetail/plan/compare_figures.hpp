@@ -54,7 +54,7 @@ struct Link {
   Cost prefill{}, decode{};
 };
 /// Devices along one axis that exchange, and how many times in one pass.
-struct Exchange {
+struct AxisExchange {
   char const* axis = "";
   std::vector<i64> devices{};
   i64 times = 0;
@@ -70,7 +70,7 @@ struct LayoutFigures {
   std::vector<ModelPart> parts{};
   std::vector<DeviceFigures> devices{};
   std::vector<Link> links{};
-  std::vector<Exchange> exchanges{};
+  std::vector<AxisExchange> exchanges{};
   TrafficReport prefill{}, decode{};  ///< of all devices together
 
   bool ok() const { return refusal.empty(); }

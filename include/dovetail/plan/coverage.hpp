@@ -8,6 +8,7 @@
 
 namespace dovetail {
 
+/// How a plan can fail to store its model.
 enum class Gap : std::uint8_t {
   none,
   no_dim,       ///< an axis splits it on a dim that it lacks

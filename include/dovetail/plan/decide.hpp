@@ -9,6 +9,7 @@
 namespace dovetail {
 
 inline constexpr int max_mapped = 8;  ///< dims that one policy maps
+/// Dims that one policy maps to its axis.
 using MappedDims = Vec<DimInfo const*, max_mapped>;
 
 /// An operand or a parameter as seen from one axis.
@@ -18,6 +19,7 @@ struct Arrival {
   bool placed = true;  ///< false: a parameter at its first use, still free
 };
 
+/// What an axis does with a call: where operands, parameters and results must stand, or the rule that is broken.
 struct Decision {
   Rule rule = Rule::ok;
   DimInfo const* dim = nullptr;        ///< what this axis splits the call by
@@ -30,6 +32,7 @@ struct Decision {
 /// How a tensor's dims stand to a split of `leading`.
 enum class Relation : std::uint8_t { none, split, follower };
 
+/// The strongest relation that one of `dims` has to a split of `leading`.
 constexpr Relation relation(Dims const& dims, DimInfo const* leading) {
   Relation r = Relation::none;
   for (Extent const* e = dims.begin(); e != dims.end(); ++e) {
@@ -39,6 +42,7 @@ constexpr Relation relation(Dims const& dims, DimInfo const* leading) {
   }
   return r;
 }
+/// True where a split of `leading` splits one of `dims`, or a follower among them.
 constexpr bool has(Dims const& dims, DimInfo const* leading) { return relation(dims, leading) != Relation::none; }
 
 namespace deciding {

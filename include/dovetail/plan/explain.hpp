@@ -23,7 +23,7 @@ inline std::string padded(std::string text, std::size_t width) {
 inline std::string range_words(i64 least, i64 most) {
   std::string low = readable_bytes(least);
   std::string const high = readable_bytes(most);
-  if (low == high) return high;
+  if (low == high) return low;
   std::size_t const unit = low.find(' ');
   if (low.substr(unit) == high.substr(high.find(' '))) low.resize(unit);
   return low + " to " + high;

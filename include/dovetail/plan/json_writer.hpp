@@ -10,6 +10,7 @@
 
 namespace dovetail {
 
+/// JSON text that is written piece by piece; objects and lists are opened and closed by the caller.
 class JsonWriter {
  public:
   std::string const& text() const { return text_; }

@@ -16,6 +16,7 @@ struct Interval {
 
 /// Moments are numbered so that between two steps there is room for the ends of nested loops, inner ones first.
 inline constexpr i64 moments_per_step = 8;
+/// When step number `step` runs.
 constexpr i64 moment_of_step(i64 step) { return (step + 1) * moments_per_step; }
 /// When an iteration hands its yielded value to the argument of the next, or to the loop's result.
 constexpr i64 moment_of_end(Plan const& plan, i32 loop) {
@@ -23,8 +24,10 @@ constexpr i64 moment_of_end(Plan const& plan, i32 loop) {
   for (i32 l = plan.loops[loop].parent; l >= 0; l = plan.loops[l].parent) ++depth;
   return moment_of_step(plan.loops[loop].end) - 1 - depth;
 }
+/// When a pass is over: what is read then lives to the end.
 constexpr i64 last_moment(Plan const& plan) { return moment_of_step(plan.steps.size()); }
 
+/// True where both are alive at some moment.
 constexpr bool meet(Interval a, Interval b) { return !a.empty() && !b.empty() && a.from <= b.to && b.from <= a.to; }
 
 /// True for a value that needs room of its own between steps: not parameters, states, or views of a state.

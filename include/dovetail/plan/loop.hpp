@@ -7,7 +7,7 @@
 
 namespace dovetail {
 
-inline constexpr int max_loop_passes = 4;
+inline constexpr int max_loop_passes = 4;  ///< in which a body has to settle
 
 /// A body that yields other dims than it takes: the first place where they differ.
 constexpr Verdict dims_verdict(Dims const& taken, Dims const& yielded) {

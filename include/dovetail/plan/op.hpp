@@ -7,7 +7,11 @@
 
 namespace dovetail {
 
-inline constexpr int max_operands = 4, max_parameters = 2, max_results = 2, max_roles = 12, max_numbers = 8;
+inline constexpr int max_operands = 4;    ///< values that one call reads or looks at
+inline constexpr int max_parameters = 2;  ///< parameters that it holds
+inline constexpr int max_results = 2;     ///< values that it yields
+inline constexpr int max_roles = 12;      ///< dims that it says something about
+inline constexpr int max_numbers = 8;     ///< constants of a step
 
 /// An op's identity is its address; make it `inline constexpr Op silu{.name = "silu", .elementwise = true};`.
 struct Op {
@@ -25,6 +29,7 @@ struct Op {
 /// What an op does with a dim. `routed`: the dim's rows go where data says.
 enum class Role : std::uint8_t { undeclared, mapped, contracted, whole, routed };
 
+/// What a call does with one dim.
 struct DimRole {
   DimInfo const* dim = nullptr;
   Role role = Role::undeclared;
@@ -34,9 +39,11 @@ struct DimRole {
 struct Value {
   i32 id = -1;
 };
+/// A parameter of the layer that is being built.
 struct ParameterId {
   i32 id = -1;
 };
+/// A state of the layer that is being built, such as a cache.
 struct StateId {
   i32 id = -1;
 };
@@ -54,6 +61,7 @@ struct Operand {
   bool witness = false;
 };
 
+/// What a call yields: its dims, and what it is stored as.
 struct Result {
   Dims dims{};
   Storage storage = Storage::activation;

@@ -6,6 +6,7 @@
 
 namespace dovetail {
 
+/// The step that takes a value from one place on an axis to another.
 constexpr StepKind redistribution(Place from, Place to) {
   if (from.partial()) return to.cut() ? StepKind::reduce_scatter : StepKind::all_reduce;
   if (from.kind == Kind::shared) return StepKind::share_reduce;
@@ -279,7 +280,7 @@ constexpr void Builder::fetch(i32 handle) {
   }
   Mesh const& to = plan.stages[here].mesh;
   stage_ = tensor(handle).stage, loop_ = tensor(handle).loop, scope_ = cut_.scope;
-  i32 kept[max_axes];  // by sending axis: the receiving stage's index of it
+  i32 kept[max_axes]{};  // by sending axis: the receiving stage's index of it
   i32 last = -1;
   for (i32 a = 0; a < mesh().size(); ++a) {
     kept[a] = -1;

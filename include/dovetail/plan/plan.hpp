@@ -14,6 +14,7 @@ struct RankPlace {
   Coordinate at{};
 };
 
+/// What every rank stores, computes, sends and receives, as a view of lists that live elsewhere.
 struct Plan {
   Span<Step> steps{};
   Span<Tensor> values{};

@@ -12,13 +12,13 @@ namespace dovetail {
 
 // ---- words of the message, as compilers print them
 template <auto* Layer>
-struct in_layer {};
+struct in_layer {};  ///< the innermost layer that is a type
 struct no_layer {};  ///< the rule was broken outside every layer that is a type
 template <auto* Axis>
-struct on_axis {};
-struct no_axis {};
+struct on_axis {};  ///< the axis of the mesh
+struct no_axis {};  ///< there is no axis to name
 template <auto* Dim>
-struct of_dim {};
+struct of_dim {};  ///< the dim of the tensor
 struct no_dim {};  ///< stages that were spelt out, or a pipeline that has none of its own
 template <i64 Least, i64 Most>
 struct sizes {};          ///< of the axis: what would be legal

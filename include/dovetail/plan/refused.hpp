@@ -28,6 +28,7 @@ struct Anything {
   constexpr Anything empty() const { return {}; }
 };
 
+/// One of two operands is an answer about a plan that does not exist.
 template <class A, class B>
 concept EitherIsAnything = std::derived_from<A, Anything> || std::derived_from<B, Anything>;
 
@@ -80,6 +81,7 @@ struct AnyMembers : Anything {
   Answer shares_buffer, items;
 };
 
+/// The plan of a refused layout: every member and every question of it is an answer of the same kind.
 struct Refused : AnyMembers<AnyMembers<Anything>> {
   template <class L>
   constexpr Refused const& within() const {
@@ -89,14 +91,17 @@ struct Refused : AnyMembers<AnyMembers<Anything>> {
   constexpr operator Plan const&() const;
 };
 
-inline constexpr Refused refused{};
-inline constexpr Plan plan_of_refused{};
+inline constexpr Refused refused{};       ///< the only one
+inline constexpr Plan plan_of_refused{};  ///< where a Plan is asked for: no steps
 
 constexpr Refused const& Anything::operator()(auto const&...) const { return refused; }
 constexpr Refused const& Anything::operator[](i64) const { return refused; }
 constexpr Refused const& Anything::operator*() const { return refused; }
 constexpr Refused const* Anything::operator->() const { return &refused; }
 constexpr Refused::operator Plan const&() const { return plan_of_refused; }
+
+// What is handed in is always `refused`, which outlives every reference to it.
+// NOLINTBEGIN(bugprone-return-const-ref-from-parameter)
 
 // The predictions of plan/memory.hpp, traffic.hpp, flops.hpp, arena.hpp, peers.hpp, coverage.hpp and identity.hpp. With
 // the types of theirs, so that what is a legal call there is one here.
@@ -125,5 +130,7 @@ constexpr Refused const& plan_hash(Refused const& p) { return p; }
 constexpr Refused const& same_plan(Refused const& p, Refused const&) { return p; }
 constexpr Refused const& same_plan(Refused const& p, Plan const&) { return p; }
 constexpr Refused const& same_plan(Plan const&, Refused const& p) { return p; }
+
+// NOLINTEND(bugprone-return-const-ref-from-parameter)
 
 }  // namespace dovetail

@@ -39,8 +39,10 @@ constexpr bool communicates(StepKind k) {
   return (k >= StepKind::all_reduce && k <= StepKind::all_to_all) || k == StepKind::share_reduce;
 }
 
+/// The part of a training step that a step belongs to; inference is `forward`.
 enum class Phase : std::uint8_t { forward, backward, weight, finish };
 
+/// Who makes a value, and how long it stands.
 enum class ValueClass : std::uint8_t { input, temporary, saved, state, parameter, gradient };
 
 /// A value of the plan: one tensor in one placement. A redistribution makes a new value of the same origin.
@@ -60,11 +62,13 @@ struct LayerTerm {
   i32 loop = -1;
   i64 stride = 0;
 };
+/// Which numbered layer a parameter or state is of, in any iteration of the loops around it.
 struct LayerIndex {
   i64 first = -1;  ///< -1: not in a numbered layer
   Vec<LayerTerm, max_nesting> terms{};
 };
 
+/// A weight of the model as its stage stores it.
 struct Parameter {
   Name name{};  ///< role path; `*` stands for the layer index
   LayerIndex layer{};
@@ -90,11 +94,13 @@ struct ParameterUse {
   i32 parameter = -1;
   i32 value = -1;
 };
+/// A value as a step uses it. A witness is looked at for its placement only.
 struct OperandUse {
   i32 value = -1;
   bool witness = false;
 };
 
+/// One thing that the ranks of a stage do together: an op, a redistribution, a send, or a loop.
 struct Step {
   StepKind kind = StepKind::compute;
   Op const* op = nullptr;  ///< for compute
@@ -117,6 +123,7 @@ struct CarriedSum {
   i32 part = -1, total = -1;
 };
 
+/// A body of steps that runs `count` times; what it yields is its argument the next time.
 struct Loop {
   i32 begin = 0, end = 0;  ///< steps of the body
   i32 count = 1;
@@ -127,6 +134,7 @@ struct Loop {
   Vec<CarriedSum, 8> sums{};
 };
 
+/// One stage of a pipeline, or the whole plan where there is none: its mesh and where its ranks begin.
 struct Stage {
   Mesh mesh{};
   i64 ranks = 1;   ///< of one replica, without the axes above the pipeline
@@ -143,14 +151,17 @@ struct Scope {
   i32 loop = -1;
 };
 
+/// A value that one stage sends to another.
 struct Edge {
   i32 step = -1;
   i32 from_stage = 0, to_stage = 0;
   i32 sent = -1, received = -1;
 };
+/// One parameter that two stages hold.
 struct Tie {
   i32 first = -1, second = -1;  ///< parameters of one name on two stages
 };
+/// A value that a layer made known by name.
 struct Output {
   Name name{};
   i32 value = -1;

@@ -6,6 +6,7 @@
 
 namespace dovetail {
 
+/// Bytes of one element of each storage class.
 struct StorageBytes {
   i64 of[storage_kinds]{};  ///< by Storage
   constexpr i64 operator[](Storage s) const { return of[static_cast<int>(s)]; }

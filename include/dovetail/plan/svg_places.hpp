@@ -182,7 +182,7 @@ struct PanelPlaces {
     }
     return lanes.size();
   }
-  bool same_for_all(Exchange const& e) const {
+  bool same_for_all(AxisExchange const& e) const {
     auto const bytes = [&](i64 rank) {
       return f.shown(f.devices[static_cast<std::size_t>(rank)]).received.along(e.axis).bytes;
     };

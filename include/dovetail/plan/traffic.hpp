@@ -63,9 +63,10 @@ constexpr Cost step_traffic(Plan const& plan, i32 step, i64 rank, RunShape run, 
   }
 }
 
-inline constexpr int step_kinds = static_cast<int>(StepKind::tie) + 1;
-inline constexpr int max_reported_axes = 32;  ///< names of axes in one plan
+inline constexpr int step_kinds = static_cast<int>(StepKind::tie) + 1;  ///< how many StepKind has
+inline constexpr int max_reported_axes = 32;                            ///< names of axes in one plan
 
+/// What crosses one axis, by its name.
 struct AxisTraffic {
   char const* axis = "";
   Cost cost{};

@@ -25,6 +25,7 @@ class LayoutTextError : public std::runtime_error {
 
 /// A layout read from text. Copies share the axes, whose addresses plans keep.
 struct Layout {
+  /// What plans point to: addresses in here stay.
   struct Axes {
     std::deque<std::string> names{};
     std::deque<std::vector<i64>> shares{};
@@ -203,12 +204,13 @@ class Reader {
     if (axes.size() > static_cast<std::size_t>(max_axes))
       fail_at(from, words("states more than ", max_axes, " axes, the most that a stage may have"));
     i64 ranks = 1;
-    for (auto const* axis : axes)
-      if ((ranks *= axis->size) > max_ranks)
-        fail_at(from, "states more than 1,000,000 ranks of one stage, the most that there may be");
+    for (auto const* axis : axes) {
+      ranks *= axis->size;
+      if (ranks > max_ranks) fail_at(from, "states more than 1,000,000 ranks of one stage, the most that there may be");
+    }
   }
 
-  /// axis [size [=shares]] [(dims)] [@roles]; an axis without a size is one that stands before.
+  /// `axis [size [=shares]] [(dims)] [@roles]`; an axis without a size is one that stands before.
   void item(std::string const& word, std::vector<Policy>& to) {
     std::size_t const from = word_;
     AxisInfo const* axis = nullptr;

@@ -7,6 +7,7 @@
 
 namespace dovetail {
 
+/// The layer L with its dims D split over the axis A. The named policies are this with their dims filled in.
 template <class A, class L, class... D>
 struct Mapped {
   static constexpr i32 depth = depth_of<L>(), children = children_of<L>();

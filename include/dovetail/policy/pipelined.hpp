@@ -13,6 +13,7 @@ struct Cuts {
   static constexpr i32 layers[] = {Layers...};
 };
 
+/// The layer L as a stage of its own.
 template <class L>
 struct PipelineStage {
   static constexpr bool is_pipeline_stage = true;

@@ -4,6 +4,7 @@
 // them, and every tensor of the file is read or rightly left alone; and every slice fills its room exactly.
 #pragma once
 #include <algorithm>
+#include <cstring>
 #include <dovetail/io/checkpoint.hpp>
 #include <dovetail/io/finite.hpp>
 #include <dovetail/run/model.hpp>
@@ -42,6 +43,10 @@ class CheckpointSource {
       });
     }
     for (auto& [name, rows] : shared) prove_rows(checkpoint_.at(name), rows);
+    if (TensorEntry const* copy = *model.tied_copy ? checkpoint_.find(model.tied_copy) : nullptr) {
+      prove_copy(*copy, checkpoint_.at(stored("embedding.weight").name.chars));
+      read.insert(copy->name);
+    }
     std::string extra;
     int count = 0;
     for (auto const& t : checkpoint_.tensors()) {
@@ -97,6 +102,16 @@ class CheckpointSource {
       if (name.size() < sizeof(Name::chars) && matches(pattern, name.c_str(), taken)) return true;
     }
     return false;
+  }
+
+  /// A head that is stored although it is tied is the embedding, byte for byte.
+  void prove_copy(TensorEntry const& head, TensorEntry const& embedding) const {
+    bool const same = head.shape == embedding.shape && head.element == embedding.element &&
+                      head.bytes.size() == embedding.bytes.size() &&
+                      std::memcmp(head.bytes.data(), embedding.bytes.data(), head.bytes.size()) == 0;
+    if (!same)
+      throw io_error(checkpoint_.name(), ": tensor ", in_quotes(head.name), " differs from ", in_quotes(embedding.name),
+                     ", but config.json ties the two: 'tie_word_embeddings' must be false, or the file lack the first");
   }
 
   /// Every row of a tensor is read by exactly one parameter.

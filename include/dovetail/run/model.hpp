@@ -20,8 +20,9 @@ struct Model {
   bool embeds = false;  ///< an encoder: the result is an embedding of each sequence, not logits of its tokens
   std::function<Value(Builder&, Value)> plan{};  ///< token ids to logits
   CheckpointNames names{};                       ///< role path to stored tensor
-  char const* optional_prefix = "";              ///< of stored names, which files of the bare model leave out
-  std::span<char const* const> unread{};         ///< patterns of stored tensors that the model rightly leaves alone
+  char const* tied_copy = "";             ///< stored head that a tied model's file may carry: the embedding again
+  char const* optional_prefix = "";       ///< of stored names, which files of the bare model leave out
+  std::span<char const* const> unread{};  ///< patterns of stored tensors that the model rightly leaves alone
 };
 
 /// Plans a model under a layout. @throws LayoutError with the rule's sentence

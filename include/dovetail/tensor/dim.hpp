@@ -47,19 +47,19 @@ concept NamesDim = requires {
 };
 
 // The dims of language models. Users' own are no different.
-struct batch : Dim<"batch", may_be_empty> {};
-struct sequence : Dim<"sequence", may_be_empty> {};  ///< new tokens
-struct keys : Dim<"keys", may_be_empty> {};          ///< past and new tokens: a guise of sequence
-struct rows : Dim<"rows", may_be_empty> {};          ///< positions that get logits: a guise of sequence
-struct embed : Dim<"embed"> {};
-struct heads : Dim<"heads"> {};
-struct kv_heads : SharingFollower<"kv_heads", heads> {};
-struct head_dim : Dim<"head_dim", shown_by_size> {};
-struct ffn : Dim<"ffn"> {};
-struct positions : Dim<"positions", may_be_empty> {};  ///< rows of a table by position
-struct kinds : Dim<"kinds", may_be_empty> {};          ///< rows of a table of token types
-struct vocab : Dim<"vocab", may_be_empty> {};
-struct experts : Dim<"experts"> {};
-struct slots : PartitionFollower<"slots", batch, sequence> {};
+struct batch : Dim<"batch", may_be_empty> {};                   ///< sequences
+struct sequence : Dim<"sequence", may_be_empty> {};             ///< new tokens
+struct keys : Dim<"keys", may_be_empty> {};                     ///< past and new tokens: a guise of sequence
+struct rows : Dim<"rows", may_be_empty> {};                     ///< positions that get logits: a guise of sequence
+struct embed : Dim<"embed"> {};                                 ///< channels between blocks
+struct heads : Dim<"heads"> {};                                 ///< query heads
+struct kv_heads : SharingFollower<"kv_heads", heads> {};        ///< each serves some query heads
+struct head_dim : Dim<"head_dim", shown_by_size> {};            ///< channels of a head
+struct ffn : Dim<"ffn"> {};                                     ///< hidden channels of an MLP
+struct positions : Dim<"positions", may_be_empty> {};           ///< rows of a table by position
+struct kinds : Dim<"kinds", may_be_empty> {};                   ///< rows of a table of token types
+struct vocab : Dim<"vocab", may_be_empty> {};                   ///< token ids
+struct experts : Dim<"experts"> {};                             ///< MLPs of which each token takes a few
+struct slots : PartitionFollower<"slots", batch, sequence> {};  ///< tokens as they are dealt to experts
 
 }  // namespace dovetail

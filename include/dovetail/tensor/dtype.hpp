@@ -11,7 +11,7 @@ enum class Element : std::uint8_t { f32, f64, f16, bf16, i32, i64, u8, choice };
 
 /// What a value is for, so that a device can store each kind in a type of its own.
 enum class Storage : std::uint8_t { activation, weight, cache, token, choice, count };
-inline constexpr int storage_kinds = 6;
+inline constexpr int storage_kinds = 6;  ///< how many Storage has
 
 /// A candidate of an arg-max; ties go to the lower index, so the winner does not depend on the split.
 struct Choice {
@@ -19,6 +19,7 @@ struct Choice {
   i64 index = -1;
 };
 
+/// Bytes of one element.
 constexpr i64 bytes_of(Element e) {
   switch (e) {
     case Element::f32:

@@ -19,6 +19,7 @@ enum class Symbol : std::uint8_t {
   counted,  ///< a count that a step computed: value `Extent::counter`
 };
 
+/// One dim of a tensor with its size, which is a number or known only from a run.
 struct Extent {
   DimInfo const* dim = nullptr;
   i64 size = 0;  ///< 0 where symbolic
@@ -29,6 +30,7 @@ struct Extent {
   friend constexpr bool operator==(Extent const&, Extent const&) = default;
 };
 
+/// Dims of a tensor, outermost first: symbolic ones lead, fixed ones follow.
 using Dims = Vec<Extent, max_dims>;
 
 /// `extent<heads>(9)`, `extent<kv_heads>(3, 9)` (3 of 9 leaders), `extent<ffn>(11008, 0, 128)` (units of 128).
@@ -41,6 +43,7 @@ constexpr Extent extent(Symbol symbol) {
   return {dim_of<D>, 0, 0, 1, symbol, -1};
 }
 
+/// Dims of these extents, outermost first.
 constexpr Dims dims(auto const&... extents) {
   Dims d;
   (d.push(extents), ...);
@@ -54,6 +57,7 @@ constexpr Extent const* find(Dims const& dims, DimInfo const* leading) {
     if (e->dim == leading || e->dim->leader == leading || e->dim->second_leader == leading) return e;
   return nullptr;
 }
+/// True where `dim` itself is among them, not merely a leader or a follower.
 constexpr bool has_exactly(Dims const& dims, DimInfo const* dim) {
   for (Extent const* e = dims.begin(); e != dims.end(); ++e)
     if (e->dim == dim) return true;
@@ -66,6 +70,7 @@ constexpr Dims without(Dims const& dims, Dims const& gone) {
     if (!has_exactly(gone, e->dim)) d.push(*e);
   return d;
 }
+/// `dims`, then `more`.
 constexpr Dims with(Dims dims, Dims const& more) {
   for (Extent const* e = more.begin(); e != more.end(); ++e) dims.push(*e);
   return dims;

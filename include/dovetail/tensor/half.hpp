@@ -7,14 +7,17 @@
 
 namespace dovetail {
 
+/// The float of a bfloat16's bits, exactly.
 constexpr float float_of_bf16(std::uint16_t half) { return std::bit_cast<float>(std::uint32_t{half} << 16); }
 
+/// Bits of the nearest bfloat16; ties go to even.
 constexpr std::uint16_t bf16_of(float value) {
   auto const bits = std::bit_cast<std::uint32_t>(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u) return static_cast<std::uint16_t>(bits >> 16 | 0x40u);
   return static_cast<std::uint16_t>((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+/// The float of a half's bits (IEEE binary16), exactly.
 constexpr float float_of_f16(std::uint16_t half) {
   std::uint32_t const sign = std::uint32_t{half & 0x8000u} << 16, exponent = half >> 10 & 31u, fraction = half & 1023u;
   if (exponent == 0) {  // a multiple of 2^-24, exact in float
@@ -25,6 +28,7 @@ constexpr float float_of_f16(std::uint16_t half) {
   return std::bit_cast<float>(sign | widened << 23 | fraction << 13);
 }
 
+/// Bits of the nearest half (IEEE binary16); ties go to even.
 constexpr std::uint16_t f16_of(float value) {
   auto const bits = std::bit_cast<std::uint32_t>(value);
   std::uint32_t const sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;

@@ -8,8 +8,10 @@ namespace dovetail {
 
 inline constexpr int max_axes = 6;  ///< axes of one stage's mesh
 
+/// What the ranks of one axis hold of a value: all of it, parts, or terms of a sum or maximum.
 enum class Kind : std::uint8_t { whole, split, shared, partial_sum, partial_max };
 
+/// Placement of a value on one axis.
 struct Place {
   Kind kind = Kind::whole;
   DimInfo const* dim = nullptr;  ///< for split and shared: the leading dim
@@ -20,9 +22,13 @@ struct Place {
   friend constexpr bool operator==(Place const&, Place const&) = default;
 };
 
+/// Each rank holds its part of the dim.
 constexpr Place split_on(DimInfo const* dim) { return {Kind::split, dim}; }
+/// Each rank holds the image of its part of the leading dim; images overlap.
 constexpr Place shared_on(DimInfo const* dim) { return {Kind::shared, dim}; }
-inline constexpr Place whole_place{}, partial_sum{Kind::partial_sum, nullptr}, partial_max{Kind::partial_max, nullptr};
+inline constexpr Place whole_place{};                            ///< each rank holds all of it
+inline constexpr Place partial_sum{Kind::partial_sum, nullptr};  ///< the value is the sum over the axis
+inline constexpr Place partial_max{Kind::partial_max, nullptr};  ///< the value is the maximum over the axis
 
 /// Placement of one value on every axis of its stage's mesh.
 struct Places {

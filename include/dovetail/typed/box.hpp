@@ -4,8 +4,10 @@
 #pragma once
 #include <dovetail/mesh/split.hpp>
 
+/// Tensors whose placement is part of their type, for code that is placed by hand.
 namespace dovetail::typed {
 
+/// One range of global indices a dim.
 struct Box {
   Vec<Range, max_dims> ranges{};
 

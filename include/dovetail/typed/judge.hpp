@@ -10,11 +10,11 @@ namespace dovetail::typed {
 
 // ---- words of the message
 template <auto* Op>
-struct op {};
+struct op {};  ///< the op that was called
 template <StepKind Function>
 struct use {};  ///< all_reduce<Axis>(..), all_gather<Axis>(..), reduce_scatter<Axis, Dim>(..), slice<Axis, Dim>(..)
 template <i32 Number>
-struct operand {};
+struct operand {};  ///< its number, from 0
 
 template <class Op, class Operand, class Axis, class Needs, class Got, class Fix>
 struct placement_needs {

@@ -12,12 +12,14 @@
 
 namespace dovetail::typed {
 
+/// True where no dim stands twice.
 constexpr bool stands_once(Dims const& dims) {
   for (i32 k = 0; k < dims.size(); ++k)
     for (i32 m = 0; m < k; ++m)
       if (dims[m].dim == dims[k].dim) return false;
   return true;
 }
+/// True where every axis that cuts the value cuts one of `dims`.
 constexpr bool cuts_only(Dims const& dims, Places const& places) {
   for (auto const& p : places.at)
     if (p.cut() && !find(dims, p.dim)) return false;
@@ -38,6 +40,7 @@ constexpr bool every_rank_holds(Dims const& dims, Places const& places, Mesh con
   }
 }
 
+/// A rank's part of a tensor of T, whose shape S and place on each axis `Ons` are in its type.
 template <class T, class S, class... Ons>
 class Tensor;
 
@@ -116,6 +119,7 @@ struct RefusedTensor {
     return X(Coordinate{});
   }
 };
+/// One of these is the result of a call that was refused.
 template <class... X>
 concept AnyRefused = (std::is_same_v<X, RefusedTensor> || ...);
 

@@ -15,31 +15,37 @@ struct Of {
   static constexpr Extent extent = dovetail::extent<D>(Size, Lead, Unit);
 };
 
+/// The dims of a tensor, outermost first.
 template <class... O>
 struct Shape {
   static constexpr Dims dims = dovetail::dims(O::extent...);
 };
 
 // Placements on one axis.
+/// Every rank holds all of the value.
 struct Whole {
   using Dim = void;
   static constexpr Place place = whole_place;
 };
-struct Partial {  ///< the value is the sum over the axis
+/// The value is the sum over the axis.
+struct Partial {
   using Dim = void;
   static constexpr Place place = partial_sum;
 };
+/// The value is the maximum over the axis.
 struct PartialMax {
   using Dim = void;
   static constexpr Place place = partial_max;
 };
+/// Each rank holds its part of D.
 template <class D>
 struct Split {
   using Dim = D;
   static constexpr Place place = split_on(dim_of<D>);
 };
+/// Split on a sharing follower of D; the value is the sum over those who hold an element.
 template <class D>
-struct Shared {  ///< split on a sharing follower of D; the value is the sum over those who hold an element
+struct Shared {
   using Dim = D;
   static constexpr Place place = shared_on(dim_of<D>);
 };
@@ -60,7 +66,7 @@ constexpr auto word() {
     return Whole{};
   } else if constexpr (P.partial()) {
     return std::conditional_t<P.kind == Kind::partial_sum, Partial, PartialMax>{};
-  } else if constexpr (std::is_void_v<typename First::Dim>) {
+  } else if constexpr (std::is_void_v<typename First::Dim>) {  // NOLINT(bugprone-branch-clone): void has no dim_of
     return word<P, Sight...>();
   } else if constexpr (P.dim == dim_of<typename First::Dim>) {
     return std::conditional_t<P.kind == Kind::split, Split<typename First::Dim>, Shared<typename First::Dim>>{};

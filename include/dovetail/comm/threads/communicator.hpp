@@ -8,10 +8,12 @@
 
 namespace dovetail {
 
+/// One rank of a ThreadWorld; a Communicator. Only the thread of its rank calls it.
 class ThreadCommunicator {
  public:
   using Group = threads::Group;
 
+  /// An operation under way: wait() ends it, and so does the end of its life.
   class [[nodiscard]] Request {
    public:
     Request() = default;
@@ -114,7 +116,8 @@ inline void ThreadCommunicator::Request::drop() noexcept {
       failure.abandon(rank, "an exception left " + operation_->text() + " unfinished");
     if (!failure.stopped()) return wait();
     failure.quiesce(rank);
-  } catch (std::exception const&) {  // WorldFailed: the next call throws it where it can be caught
+    // WorldFailed: the next call throws it where it can be caught.
+  } catch (std::exception const&) {  // NOLINT(bugprone-empty-catch)
   }
 }
 

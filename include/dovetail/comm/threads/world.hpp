@@ -8,10 +8,12 @@
 
 namespace dovetail {
 
+/// How a ThreadWorld runs its threads.
 struct ThreadOptions {
   bool pin = false;  ///< keep the thread of rank r on one core, round robin; Linux only, elsewhere nothing happens
 };
 
+/// Ranks on threads of this process: `run(f)` calls f(communicator) on all of them at once and waits for the last.
 class ThreadWorld {
  public:
   /// Throws std::invalid_argument unless 1 <= ranks <= 64.
@@ -57,9 +59,9 @@ class ThreadWorld {
                                 " is not possible; legal are 1 to " + std::to_string(threads::max_ranks));
   }
 
-  /// What the thread of a rank does.
+  /// What the thread of a rank does. Where there is no memory left to tell of a failure the process ends.
   template <class F>
-  void attend(int rank, F& f) noexcept {
+  void attend(int rank, F& f) noexcept {  // NOLINT(bugprone-exception-escape)
     if (options_.pin) threads::pin_to_core(rank);
     ThreadCommunicator& c = communicator(rank);
     try {

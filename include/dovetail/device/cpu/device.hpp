@@ -9,16 +9,19 @@
 
 namespace dovetail {
 
+/// How a Cpu computes.
 struct CpuOptions {
   int threads = 1;  ///< of one rank's products
 };
 
+/// The Device of f32 on the host. One a rank: it is not for two threads at a time.
 class Cpu {
  public:
   using Scalar = float;
   using Memory = HostMemory;
   static constexpr Element element = Element::f32;
 
+  /// The local part of one weight: packed for products, row-major, or both.
   class Weight {
    public:
     /// Row-major room for the local part; it may go when the weight is finished.

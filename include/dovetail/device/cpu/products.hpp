@@ -9,6 +9,7 @@
 #include <oneapi/dnnl/dnnl.hpp>
 #include <tuple>
 
+/// What Cpu needs of oneDNN.
 namespace dovetail::cpu {
 
 /// The products of one rank. Not for two threads at a time.

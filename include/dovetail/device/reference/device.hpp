@@ -8,12 +8,14 @@
 
 namespace dovetail {
 
+/// The Device of doubles on an exact grid: sums do not depend on their order, so every layout gives the same bits.
 class Reference {
  public:
   using Scalar = double;
   using Memory = HostMemory;
   static constexpr Element element = Element::f64;
 
+  /// The local part of one weight, row-major.
   class Weight {
    public:
     /// Row-major room for the local part.

@@ -62,8 +62,8 @@ inline Model read_falcon(Json const& json, std::string const& file) {
   m.plan = [c](Builder& b, Value ids) { return falcon(b, ids, c); };
   m.names = falcon_names(c);
   m.optional_prefix = "transformer.";
-  if (c.tied) m.unread = falcon_tied_unread;
-  else m.unread = falcon_unread;
+  if (c.tied) m.tied_copy = "lm_head.weight";
+  m.unread = falcon_unread;
   return m;
 }
 

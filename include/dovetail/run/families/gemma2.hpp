@@ -60,8 +60,8 @@ inline Model read_gemma2(Json const& json, std::string const& file) {
     return gemma2(b, ids, c, [&](i32 layer) { return windows[static_cast<std::size_t>(layer)]; });
   };
   m.names = gemma2_names;
-  if (c.tied) m.unread = llama_tied_unread;
-  else m.unread = llama_unread;
+  if (c.tied) m.tied_copy = "lm_head.weight";
+  m.unread = llama_unread;
   return m;
 }
 

@@ -50,8 +50,8 @@ inline Model read_gpt2(Json const& json, std::string const& file) {
   m.plan = [c](Builder& b, Value ids) { return gpt2(b, ids, c); };
   m.names = gpt2_names(c);
   m.optional_prefix = "transformer.";
-  if (c.tied) m.unread = gpt2_tied_unread;
-  else m.unread = gpt2_unread;
+  if (c.tied) m.tied_copy = "lm_head.weight";
+  m.unread = gpt2_unread;
   return m;
 }
 

@@ -41,8 +41,8 @@ inline Model model_of(LlamaConfig const& c, std::vector<i64> const& windows) {
     return llama(b, ids, c, [&](i32 layer) { return windows[static_cast<std::size_t>(layer)]; });
   };
   m.names = llama_names;
-  if (c.tied) m.unread = llama_tied_unread;
-  else m.unread = llama_unread;
+  if (c.tied) m.tied_copy = "lm_head.weight";
+  m.unread = llama_unread;
   return m;
 }
 

@@ -26,7 +26,7 @@ inline float dot(float const* a, float const* b, i64 count) {
   Lanes sums[4]{};
   i64 i = 0;
   for (; i + 16 <= count; i += 16)
-    for (int k = 0; k < 4; ++k) sums[k] += load(a + i + 4 * k) * load(b + i + 4 * k);
+    for (i64 k = 0; k < 4; ++k) sums[k] += load(a + i + 4 * k) * load(b + i + 4 * k);
   float rest = 0;
   for (i64 r = i; r < count; ++r) rest += a[r] * b[r];
   return sum_of((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
@@ -36,7 +36,7 @@ inline float sum(float const* a, i64 count) {
   Lanes sums[2]{};
   i64 i = 0;
   for (; i + 8 <= count; i += 8)
-    for (int k = 0; k < 2; ++k) sums[k] += load(a + i + 4 * k);
+    for (i64 k = 0; k < 2; ++k) sums[k] += load(a + i + 4 * k);
   float rest = 0;
   for (i64 r = i; r < count; ++r) rest += a[r];
   return sum_of(sums[0] + sums[1]) + rest;
