@@ -38,12 +38,18 @@ class Failure(Exception):
         self.of = of
 
 
+def told(output):
+    """What of an output says most; CMake's errors are the paragraph after their head."""
+    cmake = re.search(r"^CMake Error[^\n]*:\n\n?(.+?)\n\n", output, re.MULTILINE | re.DOTALL)
+    return " ".join(cmake[1].split()) if cmake else compilers.first_error(output)
+
+
 def output_of(command, folder=None, fails=False, **environment):
     """Runs a command and returns what it printed; its failure (with `fails`: its success) is ours."""
     done = subprocess.run([str(part) for part in command], cwd=folder, stdin=subprocess.DEVNULL, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=os.environ | environment)
     if (done.returncode != 0) != fails:
-        what = "succeeded" if fails else compilers.first_error(done.stdout)
+        what = "succeeded" if fails else told(done.stdout)
         raise Failure(f"{Path(str(command[0])).name}: {what}", f"{shlex.join(map(str, command))}\n{done.stdout}")
     return done.stdout
 
@@ -184,9 +190,9 @@ class Consumers:
         libraries = [flag for flag in flags if flag.startswith("-l")]
         others = [flag for flag in flags if flag not in libraries]
         self.with_compiler("pkg-config", ["-std=c++20", *others], ALL, libraries)
-        told = output_of(["pkg-config", "--modversion", "dovetail"], PKG_CONFIG_PATH=str(where)).strip()
-        if told != self.version:
-            raise Failure(f"pkg-config says version {told}, not {self.version}")
+        version = output_of(["pkg-config", "--modversion", "dovetail"], PKG_CONFIG_PATH=str(where)).strip()
+        if version != self.version:
+            raise Failure(f"pkg-config says version {version}, not {self.version}")
         output_of(["pkg-config", "--exists", "dovetail >= 1"], PKG_CONFIG_PATH=str(where), fails=True)
 
     def run(self, way):

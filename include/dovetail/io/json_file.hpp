@@ -14,6 +14,7 @@
 
 namespace dovetail {
 
+/// A JSON value, as nlohmann/json reads it.
 using Json = nlohmann::json;
 
 /// Deepest nesting of objects and arrays that is read.

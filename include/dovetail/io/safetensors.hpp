@@ -10,6 +10,7 @@
 
 namespace dovetail {
 
+/// A safetensors file, mapped into memory, whose header was checked.
 class SafetensorsFile {
  public:
   /// Opens and checks the file. @throws IoError naming file, tensor and numbers

@@ -15,6 +15,7 @@
 
 namespace dovetail {
 
+/// Text of tokens as they come: what is whole is handed out, and nothing twice.
 class StreamDecoder {
  public:
   /// Text of ids, such as Tokenizer::decode: what is no character, or not yet one, as U+FFFD.

@@ -19,6 +19,7 @@ struct StoredType {
   std::optional<Element> element;  ///< the library's type, where it has one
 };
 
+/// Element types as safetensors files spell them.
 inline constexpr StoredType stored_types[] = {
     {"F32", 32, Element::f32},        {"F16", 16, Element::f16},    {"BF16", 16, Element::bf16},
     {"F64", 64, Element::f64},        {"I64", 64, Element::i64},    {"I32", 32, Element::i32},

@@ -17,6 +17,7 @@ struct ChatTurn {
   std::string role, content;
 };
 
+/// Text to token ids and back, by the tokenizers library in a process of its own.
 class Tokenizer {
  public:
   /// Starts the helper for the model in `model` (a directory with tokenizer.json).

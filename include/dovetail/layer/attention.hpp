@@ -8,12 +8,14 @@
 
 namespace dovetail {
 
+/// Norm of queries and keys before their positions are rotated in.
 enum class QkNorm : std::uint8_t {
   none,
   per_head,  ///< one weight of head_dim, each head normed by itself (Qwen3)
   full,      ///< over all heads at once (OLMo-2): the statistic is summed over the ranks that split them
 };
 
+/// Rotary positions: their base, which elements turn, and Llama 3's scaling.
 struct RotaryConfig {
   double theta = 10000;
   i64 rotated = 0;           ///< leading elements of a head that are rotated; 0: all
@@ -22,6 +24,7 @@ struct RotaryConfig {
   double low_frequency = 1, high_frequency = 4, original_context = 0;
 };
 
+/// Sizes and options of attention.
 struct AttentionConfig {
   i64 embed_size = 0, head_count = 0, kv_head_count = 0, head_size = 0;
   bool q_bias = false, k_bias = false, v_bias = false, o_bias = false;
@@ -114,6 +117,7 @@ constexpr Value attention(Builder& b, Value x, AttentionConfig const& c) {
   });
 }
 
+/// `attention` as a type.
 template <AttentionConfig C>
 struct Attention {
   static constexpr Value apply(Builder& b, Value x) { return attention(b, x, C); }

@@ -48,6 +48,7 @@ constexpr Value cycle(Builder& outer, Value input, i32 count, i32 kinds, auto co
   });
 }
 
+/// `count` numbered layers of one kind: body(builder, argument).
 constexpr Value repeat(Builder& b, Value x, i32 count, auto const& body) {
   return cycle(b, x, count, 1, [&](Builder& inner, Value v, i32) { return body(inner, v); });
 }
@@ -57,6 +58,7 @@ constexpr Value residual(Builder& b, Value x, auto const& body) { return add(b, 
 
 }  // namespace ops
 
+/// L after L.
 template <class... L>
 struct Sequential {
   static constexpr i32 depth = (depth_of<L>() + ... + 0), children = sizeof...(L);
@@ -71,6 +73,7 @@ struct Sequential {
   }
 };
 
+/// Count numbered layers of one kind.
 template <i32 Count, class L>
 struct Repeat {
   static constexpr i32 depth = Count;

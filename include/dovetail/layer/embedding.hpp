@@ -8,6 +8,7 @@
 
 namespace dovetail {
 
+/// Sizes of a token embedding.
 struct EmbeddingConfig {
   i64 vocab_size = 0, embed_size = 0;
   Name name{"embedding.weight"};  ///< absolute: a tied head finds it
@@ -45,6 +46,7 @@ constexpr Value added_row(Builder& b, Value x, AddedRowConfig const& c) {
   });
 }
 
+/// Sizes and options of a language-model head.
 struct LmHeadConfig {
   i64 vocab_size = 0, embed_size = 0;
   bool bias = false;
@@ -66,14 +68,17 @@ constexpr Value lm_head(Builder& b, Value x, LmHeadConfig const& c) {
   return logits;
 }
 
+/// `token_embedding` as a type.
 template <EmbeddingConfig C>
 struct TokenEmbedding {
   static constexpr Value apply(Builder& b, Value x) { return token_embedding(b, x, C); }
 };
+/// `added_row` as a type.
 template <AddedRowConfig C>
 struct AddedRow {
   static constexpr Value apply(Builder& b, Value x) { return added_row(b, x, C); }
 };
+/// `lm_head` as a type.
 template <LmHeadConfig C>
 struct LmHead {
   static constexpr Value apply(Builder& b, Value x) { return lm_head(b, x, C); }

@@ -6,6 +6,7 @@
 
 namespace dovetail {
 
+/// Dims and options of a linear map.
 struct LinearConfig {
   Dims in{}, out{};
   bool bias = false;
@@ -20,6 +21,7 @@ constexpr Value linear(Builder& b, Value x, LinearConfig const& c) {
   });
 }
 
+/// `linear` as a type.
 template <LinearConfig C>
 struct Linear {
   static constexpr Value apply(Builder& b, Value x) { return linear(b, x, C); }

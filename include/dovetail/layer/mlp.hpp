@@ -5,6 +5,7 @@
 
 namespace dovetail {
 
+/// Sizes and options of an MLP, gated or plain.
 struct MlpConfig {
   i64 embed_size = 0, ffn_size = 0;
   i64 ffn_unit = 1;  ///< columns that a split never cuts: a quantisation block
@@ -35,10 +36,12 @@ constexpr Value mlp(Builder& b, Value x, MlpConfig const& c) {
   });
 }
 
+/// `gated_mlp` as a type.
 template <MlpConfig C>
 struct GatedMlp {
   static constexpr Value apply(Builder& b, Value x) { return gated_mlp(b, x, C); }
 };
+/// `mlp` as a type.
 template <MlpConfig C>
 struct Mlp {
   static constexpr Value apply(Builder& b, Value x) { return mlp(b, x, C); }

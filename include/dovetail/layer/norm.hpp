@@ -7,6 +7,7 @@
 
 namespace dovetail {
 
+/// Dims and options of an RMSNorm.
 struct RmsNormConfig {
   Dims over{};  ///< trailing dims of x that the statistic is taken over
   double epsilon = 1e-5;
@@ -14,6 +15,7 @@ struct RmsNormConfig {
   bool weight_plus_one = false;  ///< scales by 1 + weight (Gemma)
 };
 
+/// Dims and options of a LayerNorm.
 struct LayerNormConfig {
   Dims over{};
   double epsilon = 1e-5;
@@ -22,6 +24,7 @@ struct LayerNormConfig {
 
 namespace ops {
 
+/// Product of fixed extents.
 constexpr i64 elements_of(Dims const& over) {
   i64 n = 1;
   for (auto const& e : over) n *= e.size;
@@ -62,10 +65,12 @@ constexpr Value layer_norm(Builder& b, Value x, LayerNormConfig const& c) {
   });
 }
 
+/// `rms_norm` as a type.
 template <RmsNormConfig C>
 struct RmsNorm {
   static constexpr Value apply(Builder& b, Value x) { return rms_norm(b, x, C); }
 };
+/// `layer_norm` as a type.
 template <LayerNormConfig C>
 struct LayerNorm {
   static constexpr Value apply(Builder& b, Value x) { return layer_norm(b, x, C); }

@@ -7,6 +7,7 @@
 
 namespace dovetail {
 
+/// Functions that use one op: what layers are made of.
 namespace ops {
 
 /// y[.., out] = sum over `in` of x[.., in] w[out, in].
@@ -21,8 +22,11 @@ constexpr Value unary(Builder& b, Op const& op, Value x) { return b.apply(Call(o
 constexpr Value binary(Builder& b, Op const& op, Value x, Value y) {
   return b.apply(Call(op).reads(x).reads(y).yields(b.dims(x)));
 }
+/// x + y.
 constexpr Value add(Builder& b, Value x, Value y) { return binary(b, dovetail::add, x, y); }
+/// x y, element by element.
 constexpr Value multiply(Builder& b, Value x, Value y) { return binary(b, dovetail::multiply, x, y); }
+/// x / (1 + exp(-x)).
 constexpr Value silu(Builder& b, Value x) { return unary(b, dovetail::silu, x); }
 /// factor x.
 constexpr Value scale(Builder& b, Value x, double factor) {

@@ -11,6 +11,7 @@ constexpr Value mean_pool(Builder& b, Value x) {
   return b.apply(Call(mean_rows).reads(x).contracts<sequence>().maps_rest().yields(without(b.dims(x), gone)));
 }
 
+/// What `unit_length` brings to length 1.
 struct UnitLengthConfig {
   Dims over{};             ///< trailing dims of x whose 2-norm becomes 1
   double epsilon = 1e-24;  ///< added to the square, so that a vector of zeros stays one
@@ -22,9 +23,11 @@ constexpr Value unit_length(Builder& b, Value x, UnitLengthConfig const& c) {
   return b.apply(Call(rms_scale).reads(x).reads(sum).with(Numbers{{1, c.epsilon}}).yields(b.dims(x)));
 }
 
+/// `mean_pool` as a type.
 struct MeanPool {
   static constexpr Value apply(Builder& b, Value x) { return mean_pool(b, x); }
 };
+/// `unit_length` as a type.
 template <UnitLengthConfig C>
 struct UnitLength {
   static constexpr Value apply(Builder& b, Value x) { return unit_length(b, x, C); }

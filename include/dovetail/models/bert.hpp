@@ -12,6 +12,7 @@
 
 namespace dovetail {
 
+/// Sizes of a BERT encoder.
 struct BertConfig {
   i64 embed_size = 0;
   i32 layers = 0;
@@ -54,14 +55,17 @@ constexpr Value bert(Builder& b, Value ids, BertConfig const& c) {
   return unit_length(b, mean_pool(b, x), c.length());
 }
 
+/// `bert_block` as a type.
 template <BertConfig C>
 struct BertBlock : Sequential<Residual<Attention<C.attention()>>, LayerNorm<C.norm("attention_norm")>,
                               Residual<Mlp<C.mlp()>>, LayerNorm<C.norm("mlp_norm")>> {};
+/// The model as a type.
 template <BertConfig C>
 struct Bert : Sequential<TokenEmbedding<C.embedding()>, AddedRow<C.positions()>, AddedRow<C.types()>,
                          LayerNorm<C.norm("embedding_norm")>, Repeat<C.layers, BertBlock<C>>, MeanPool,
                          UnitLength<C.length()>> {};
 
+/// Tensors of a checkpoint.
 inline constexpr CheckpointNames bert_names = checkpoint_names({
     {"embedding.weight", "bert.embeddings.word_embeddings.weight"},
     {"positions.weight", "bert.embeddings.position_embeddings.weight"},

@@ -19,14 +19,17 @@ struct StoredSlice {
   constexpr i64 row(i64 r) const { return block ? r / block * stride + first + r % block : first + r; }
 };
 
+/// One row of a family's names: role path, stored name, and the slice where it is not all of it.
 struct CheckpointName {
   char const* role = "";    ///< such as layers.*.mlp.gate.*
   char const* stored = "";  ///< such as model.layers.*.mlp.gate_proj.*
   StoredSlice slice{};
 };
 
+/// A family's names.
 using CheckpointNames = Vec<CheckpointName, 24>;
 
+/// A family's names, written as a list.
 constexpr CheckpointNames checkpoint_names(std::initializer_list<CheckpointName> all) {
   CheckpointNames names;
   for (CheckpointName const& n : all) names.push(n);

@@ -24,6 +24,7 @@ enum class FalconRows : std::uint8_t {
   by_group,  ///< the queries of a group, its key head, its value head
 };
 
+/// Sizes and options of a Falcon model.
 struct FalconConfig {
   i64 embed_size = 0;
   i32 layers = 0;
@@ -52,6 +53,7 @@ struct FalconConfig {
   }
 };
 
+/// One block; see FalconBlockKind.
 constexpr Value falcon_block(Builder& b, Value x, FalconConfig const& c) {
   auto const attended = [&](Builder& inner, Value v) { return attention(inner, v, c.attention()); };
   auto const normed = [&](Builder& inner, Value v, char const* role) { return layer_norm(inner, v, c.norm(role)); };
@@ -74,10 +76,12 @@ constexpr Value falcon(Builder& b, Value ids, FalconConfig const& c) {
   return lm_head(b, layer_norm(b, x, c.norm("final_norm")), c.head());
 }
 
+/// `falcon_block` as a type.
 template <FalconConfig C>
 struct FalconBlock {
   static constexpr Value apply(Builder& b, Value x) { return falcon_block(b, x, C); }
 };
+/// The model as a type.
 template <FalconConfig C>
 struct Falcon : Sequential<TokenEmbedding<C.embedding()>, Repeat<C.layers, FalconBlock<C>>,
                            LayerNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
@@ -112,10 +116,12 @@ constexpr CheckpointNames falcon_names(FalconConfig const& c) {
       {"layers.*.mlp.down.*", "transformer.h.*.mlp.dense_4h_to_h.*"},
   });
 }
+/// Computed tables that files carry.
 inline constexpr char const* falcon_unread[] = {"transformer.h.*.self_attention.rotary_emb.inv_freq"};
 
 namespace models {
 
+/// Falcon-7B with a tied head or one of its own; its file stores both.
 constexpr FalconConfig falcon_7b_of(bool tied) {
   FalconConfig c;
   c.embed_size = 4544, c.layers = 32, c.head_count = 71, c.ffn_size = 18176, c.vocab_size = 65024, c.tied = tied;

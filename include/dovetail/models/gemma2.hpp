@@ -6,6 +6,7 @@
 
 namespace dovetail {
 
+/// Sizes and options of a Gemma 2 model.
 struct Gemma2Config {
   i64 embed_size = 0;
   i32 layers = 0;
@@ -59,20 +60,24 @@ constexpr Value gemma2(Builder& b, Value ids, Gemma2Config const& c, auto const&
 }
 constexpr Value gemma2(Builder& b, Value ids, Gemma2Config const& c) { return gemma2(b, ids, c, c.windows); }
 
+/// The layer of a model's pattern of windows that stands at `Layer`.
 template <Gemma2Config C, i32 Layer>
 struct Gemma2Block {
   static constexpr Value apply(Builder& b, Value x) { return gemma2_block(b, x, C, C.windows(Layer)); }
 };
+/// The layers of one model by their index: what WindowedLayers deals.
 template <Gemma2Config C>
 struct Gemma2Kinds {
   template <i32 Layer>
   using Block = Gemma2Block<C, Layer>;
 };
+/// The model as a type.
 template <Gemma2Config C>
 struct Gemma2
     : Sequential<TokenEmbedding<C.embedding()>, WindowedLayers<C.layers, C.windows, Gemma2Kinds<C>::template Block>,
                  RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
 
+/// Tensors of a checkpoint.
 inline constexpr CheckpointNames gemma2_names = checkpoint_names({
     {"embedding.weight", "model.embed_tokens.weight"},
     {"head.weight", "lm_head.weight"},
@@ -92,6 +97,7 @@ inline constexpr CheckpointNames gemma2_names = checkpoint_names({
 
 namespace models {
 
+/// Gemma 2 2B.
 constexpr Gemma2Config gemma2_2b_config() {
   Gemma2Config c;
   c.embed_size = 2304, c.layers = 26, c.head_count = 8, c.kv_head_count = 4, c.head_size = 256, c.ffn_size = 9216;

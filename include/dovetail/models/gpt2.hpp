@@ -10,6 +10,7 @@
 
 namespace dovetail {
 
+/// Sizes and options of a GPT-2 model.
 struct Gpt2Config {
   i64 embed_size = 0;
   i32 layers = 0;
@@ -37,6 +38,7 @@ struct Gpt2Config {
   }
 };
 
+/// x + attention(norm(x)), then x + mlp(norm(x)).
 constexpr Value gpt2_block(Builder& b, Value x, Gpt2Config const& c) {
   x = ops::residual(b, x, [&](Builder& inner, Value v) {
     return attention(inner, layer_norm(inner, v, c.norm("attention_norm")), c.attention());
@@ -52,9 +54,11 @@ constexpr Value gpt2(Builder& b, Value ids, Gpt2Config const& c) {
   return lm_head(b, layer_norm(b, x, c.norm("final_norm")), c.head());
 }
 
+/// `gpt2_block` as a type.
 template <Gpt2Config C>
 struct Gpt2Block : Sequential<Residual<LayerNorm<C.norm("attention_norm")>, Attention<C.attention()>>,
                               Residual<LayerNorm<C.norm("mlp_norm")>, Mlp<C.mlp()>>> {};
+/// The model as a type.
 template <Gpt2Config C>
 struct Gpt2 : Sequential<TokenEmbedding<C.embedding()>, AddedRow<C.positions()>, Repeat<C.layers, Gpt2Block<C>>,
                          LayerNorm<C.norm("final_norm")>, LmHead<C.head()>> {};

@@ -12,6 +12,7 @@
 
 namespace dovetail {
 
+/// Sizes and options of a Llama-shaped model.
 struct LlamaConfig {
   i64 embed_size = 0;
   i32 layers = 0;
@@ -68,6 +69,7 @@ template <LlamaConfig C, i32 Layer = 0>
 struct LlamaBlock : Sequential<Residual<RmsNorm<C.norm("attention_norm")>, Attention<C.attention(C.windows(Layer))>>,
                                Residual<RmsNorm<C.norm("mlp_norm")>, GatedMlp<C.mlp()>>> {};
 
+/// The layers of one model by their index: what WindowedLayers deals.
 template <LlamaConfig C>
 struct LlamaKinds {
   template <i32 Layer>
@@ -80,6 +82,7 @@ struct Llama
     : Sequential<TokenEmbedding<C.embedding()>, WindowedLayers<C.layers, C.windows, LlamaKinds<C>::template Block>,
                  RmsNorm<C.norm("final_norm")>, LmHead<C.head()>> {};
 
+/// Tensors of a checkpoint.
 inline constexpr CheckpointNames llama_names = checkpoint_names({
     {"embedding.weight", "model.embed_tokens.weight"},
     {"head.weight", "lm_head.weight"},
@@ -99,13 +102,16 @@ inline constexpr CheckpointNames llama_names = checkpoint_names({
 /// Tensors that files carry and no model of the family reads: computed tables.
 inline constexpr char const* llama_unread[] = {"model.layers.*.self_attn.rotary_emb.inv_freq"};
 
+/// Configurations of published models.
 namespace models {
 
+/// Rotary positions of Llama 3.1 and 3.2.
 constexpr RotaryConfig llama3_rope(double factor) {
   RotaryConfig r;
   r.theta = 5e5, r.factor = factor, r.low_frequency = 1, r.high_frequency = 4, r.original_context = 8192;
   return r;
 }
+/// Rotary positions without scaling.
 constexpr RotaryConfig rope(double theta) {
   RotaryConfig r;
   r.theta = theta;

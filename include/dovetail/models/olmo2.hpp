@@ -22,13 +22,16 @@ constexpr Value olmo2(Builder& b, Value ids, LlamaConfig const& c) {
   return lm_head(b, rms_norm(b, x, c.norm("final_norm")), c.head());
 }
 
+/// `olmo2_block` as a type.
 template <LlamaConfig C>
 struct Olmo2Block : Sequential<Residual<Attention<C.attention(0)>, RmsNorm<C.norm("attention_norm")>>,
                                Residual<GatedMlp<C.mlp()>, RmsNorm<C.norm("mlp_norm")>>> {};
+/// The model as a type.
 template <LlamaConfig C>
 struct Olmo2 : Sequential<TokenEmbedding<C.embedding()>, Repeat<C.layers, Olmo2Block<C>>, RmsNorm<C.norm("final_norm")>,
                           LmHead<C.head()>> {};
 
+/// Tensors of a checkpoint.
 inline constexpr CheckpointNames olmo2_names = checkpoint_names({
     {"embedding.weight", "model.embed_tokens.weight"},
     {"head.weight", "lm_head.weight"},

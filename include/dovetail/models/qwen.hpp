@@ -6,10 +6,12 @@
 
 namespace dovetail::models {
 
+/// A Llama with biases of q, k and v: Qwen2.5.
 constexpr LlamaConfig with_qkv_bias(LlamaConfig c) {
   c.qkv_bias = true;
   return c;
 }
+/// A Llama with norms of every query and key head: Qwen3.
 constexpr LlamaConfig with_head_norms(LlamaConfig c) {
   c.qk_norm = QkNorm::per_head;
   return c;

@@ -11,6 +11,7 @@
 
 namespace dovetail {
 
+/// What an executor makes room for.
 struct ExecutorOptions {
   i64 sequences = 1;  ///< sequences of the batch, for the life of the executor; one that is done has no tokens
   i64 capacity = 0;   ///< tokens of a sequence that the caches hold
@@ -19,6 +20,7 @@ struct ExecutorOptions {
 /// New tokens of each sequence of the batch. A rank looks only at those of the sequences that it holds.
 using RunTokens = std::span<std::span<i32 const> const>;
 
+/// What a batch may ask of an executor, and how far each sequence's cache is filled.
 class BatchLimits {
  public:
   /// @param caches does the plan have any: without them nothing is read of the tokens before

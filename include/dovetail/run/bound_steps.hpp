@@ -11,6 +11,7 @@
 
 namespace dovetail {
 
+/// One step as a rank runs it: its kernel or its exchange, with views bound.
 template <Device D, Communicator C>
 struct BoundStep {
   i32 step = -1;
@@ -33,6 +34,7 @@ constexpr Element element_of(Storage s) {
   }
 }
 
+/// The steps of a plan that one rank runs, by loop.
 template <Device D, Communicator C>
 class BoundSteps {
  public:

@@ -72,6 +72,7 @@ void each_overlap(Box const& a, Box const& b, F&& f) {
   }
 }
 
+/// Elements that two boxes have in common.
 inline i64 overlap_elements(Box const& a, Box const& b) {
   i64 n = 0;
   each_overlap(a, b, [&](i64, i64, i64 run) { n += run; });

@@ -15,6 +15,7 @@
 
 namespace dovetail {
 
+/// A WeightSource that reads a checkpoint. It refers to the checkpoint, which must outlive it.
 class CheckpointSource {
  public:
   /// @throws IoError where the names of plan and file do not match

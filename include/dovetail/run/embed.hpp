@@ -13,6 +13,7 @@
 
 namespace dovetail {
 
+/// What `embed_sequences` gives back.
 struct EmbedResult {
   std::vector<std::vector<double>> embeddings{};  ///< of each sequence, whole
   std::vector<RankReport> ranks{};                ///< what each received, as counted and as predicted, and held

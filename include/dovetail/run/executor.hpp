@@ -17,6 +17,7 @@ struct NoHook {
   void operator()(auto&, Step const&, auto&) const {}
 };
 
+/// One rank's run of a plan: weights, caches and arena made once, then pass after pass.
 template <Device D, Communicator C>
 class Executor {
  public:

@@ -13,6 +13,7 @@
 
 namespace dovetail {
 
+/// What to generate: prompts, lengths, sampling, and who is told of each token.
 struct GenerateRequest {
   std::vector<std::vector<i32>> prompts{};  ///< token ids, one list a sequence
   i64 max_new_tokens = 32;

@@ -15,6 +15,7 @@ constexpr char const* name_of(Ended e) {
   return names[static_cast<int>(e)];
 }
 
+/// What was generated after one prompt.
 struct SequenceResult {
   std::vector<i32> tokens{};
   Ended ended = Ended::length;
@@ -28,6 +29,7 @@ struct RankReport {
   i64 weight_bytes = 0, packed_bytes = 0, state_bytes = 0, arena_bytes = 0;
 };
 
+/// What `generate` gives back: the sequences, and what every rank counted.
 struct GenerateResult {
   std::vector<SequenceResult> sequences{};
   std::vector<RankReport> ranks{};

@@ -11,6 +11,7 @@
 
 namespace dovetail {
 
+/// A model that a run plans, loads and asks.
 struct Model {
   std::string family{};
   i32 layers = 0;  ///< numbered layers, what a pipeline deals

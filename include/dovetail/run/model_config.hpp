@@ -16,6 +16,7 @@ struct ModelFamily {
   char const* type;
   Model (*read)(Json const& config, std::string const& file);
 };
+/// The families that config.json may name.
 inline constexpr ModelFamily model_families[] = {
     {"llama", &model_config::read_llama},   {"mistral", &model_config::read_mistral},
     {"qwen2", &model_config::read_qwen2},   {"qwen3", &model_config::read_qwen3},

@@ -9,6 +9,7 @@
 
 namespace dovetail {
 
+/// What one rank holds: weights, caches, and the arena of its values.
 template <Device D>
 class RankMemory {
  public:

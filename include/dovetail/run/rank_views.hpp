@@ -7,6 +7,7 @@
 
 namespace dovetail {
 
+/// Views of every value of one rank, bound anew for each run.
 class RankViews {
  public:
   /// @param plan must live as long as this

@@ -19,6 +19,7 @@ struct RowTable {
   Span<Segment> span() const { return {segments.data(), static_cast<i32>(segments.size())}; }
 };
 
+/// Rows of a rank's values by sequence, for one run.
 class RowTables {
  public:
   RowTables(Mesh const& mesh, i64 sequences) : mesh_(mesh), sequences_(sequences) {}

@@ -16,6 +16,7 @@ class WeightError : public std::runtime_error {
   std::string tensor;  ///< with its layer index
 };
 
+/// A failure of a run, with rank, stage, step and tensor.
 class RunError : public std::runtime_error {
  public:
   RunError(std::string const& what, i64 on_rank, i32 on_stage, i32 in_step, std::string const& step_name,

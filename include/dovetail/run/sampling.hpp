@@ -14,6 +14,7 @@
 
 namespace dovetail {
 
+/// How the next token is drawn; greedy where the temperature is 0.
 struct Sampling {
   double temperature = 0;  ///< 0: greedy
   i64 top_k = 0;           ///< 0: all tokens

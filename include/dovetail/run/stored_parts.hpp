@@ -93,6 +93,7 @@ inline std::vector<Range> covered_runs(WeightShape const& shape, std::size_t fro
 /// What a rank's slice covers: for each dim of own_shape() the runs of stored indices, in the slice's order.
 using StoredParts = std::vector<std::vector<Range>>;
 
+/// The runs that a rank's slice covers. @throws IoError where parameter and stored tensor do not fit
 inline StoredParts stored_parts(TensorEntry const& entry, StoredSlice const& slice, WeightShape const& shape) {
   StoredParts parts;
   std::size_t from = 0;
@@ -108,6 +109,7 @@ inline StoredParts stored_parts(TensorEntry const& entry, StoredSlice const& sli
   return parts;
 }
 
+/// Indices that runs cover.
 inline i64 indices_in(std::vector<Range> const& runs) {
   i64 n = 0;
   for (Range const& r : runs) n += r.size();

@@ -33,6 +33,7 @@ TableBox table_box(RowTables& tables, Tensor const& t, Coordinate const& at, Ran
   for (i32 k = b.box.symbols; k < b.box.dims; ++k) b.box.ranges[k] = range_of(t.dims[k]);
   return b;
 }
+/// The box of a value that a rank holds in a run.
 inline TableBox held_box(RowTables& tables, Tensor const& t, Mesh const& mesh, Coordinate const& at, i64 apart = 0) {
   return table_box(
       tables, t, at, [&](Extent const& e) { return held_part(e, e.lead, t.places, mesh, at); }, apart);
@@ -46,6 +47,7 @@ struct Staging {
   }
 };
 
+/// One exchange of a plan, prepared once: what goes where, in which group.
 template <class C>
 class Transfer {
  public:

@@ -42,6 +42,7 @@ void each_iteration(Plan const& plan, LayerIndex const& layer, i32 loop, F&& f) 
 template <class Scalar>
 using WeightSource = std::function<void(std::string const& name, WeightShape const& shape, std::span<Scalar> room)>;
 
+/// The weights of one rank, by parameter and layer.
 template <Device D>
 class WeightStore {
  public:
