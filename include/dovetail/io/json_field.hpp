@@ -16,7 +16,7 @@ namespace dovetail {
 inline std::string json_kind(Json const& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "a list of " + std::to_string(value.size());
-  std::string const text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
+  std::string text = value.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (value.is_string()) return "the string " + in_quotes(text.substr(1, text.size() - 2), 60);
   if (value.is_number_float()) return "the decimal number " + text;
   return text;
@@ -124,7 +124,7 @@ template <class T, class... Range>
 T optional(Json const& object, std::string const& key, std::string const& file, T fallback,
            FieldRange<Range> const&... range) {
   auto found = optional<T>(object, key, file, range...);
-  return found ? *std::move(found) : fallback;
+  return found ? *std::move(found) : std::move(fallback);
 }
 
 /// The field `key` of `object`. @throws IoError where it is absent or null, not a T, or outside the range

@@ -153,8 +153,8 @@ inline std::string split_words(Holding const& h) {
     if (s.range.size() == s.of) continue;
     std::string const share = share_words(s.range.size(), s.of);
     auto const at = std::find_if(by_share.begin(), by_share.end(), [&](auto const& b) { return b.first == share; });
-    if (at == by_share.end()) by_share.push_back({share, {s.dim->name}});
-    else at->second.push_back(s.dim->name);
+    if (at == by_share.end()) by_share.emplace_back(share, std::vector<std::string>{s.dim->name});
+    else at->second.emplace_back(s.dim->name);
   }
   std::vector<std::string> all;
   for (auto const& [share, dims] : by_share) all.push_back(share + " of " + listed(dims));

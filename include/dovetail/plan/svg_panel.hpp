@@ -58,7 +58,7 @@ class Panel {
       DeviceFigures const& d = p_.f.devices[p_.columns[c]];
       svg.write("device middle", left + p_.centre(c), y, words("device ", d.rank));
       if (p_.f.stages > 1) svg.write("quiet middle", left + p_.centre(c), y += 13, words("stage ", d.stage));
-      if (d.replicas > 1) svg.write("quiet middle", left + p_.centre(c), y += 13, words("replica ", d.replica));
+      if (d.replicas > 1) svg.write("quiet middle", left + p_.centre(c), y + 13, words("replica ", d.replica));
     }
   }
 

@@ -51,7 +51,7 @@ class CheckpointSource {
     std::string extra;
     int count = 0;
     for (auto const& t : checkpoint_.tensors()) {
-      if (read.count(t.name) || rightly_unread(model, t.name)) continue;
+      if (read.contains(t.name) || rightly_unread(model, t.name)) continue;
       if (++count <= 5) extra += (extra.empty() ? "" : ", ") + in_quotes(t.name);
     }
     if (count)
