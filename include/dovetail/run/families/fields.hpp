@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <dovetail/io/json_field.hpp>
 #include <dovetail/io/json_file.hpp>
+#include <dovetail/layer/attention.hpp>
 #include <dovetail/models/layer_windows.hpp>
 #include <dovetail/run/model.hpp>
 #include <initializer_list>
